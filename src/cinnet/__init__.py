@@ -1,0 +1,50 @@
+"""Physics-informed networks whose layers remember, for evolution equations u_t + N[u] = 0."""
+
+import importlib
+from importlib.metadata import PackageNotFoundError, version
+
+# Names are imported when first used, so that `cinnet --help` does not wait for JAX.
+_HOMES = {
+    "Activation": "jets",
+    "AllenCahn": "problems",
+    "AllenCahn2D": "problems",
+    "BoundaryCondition": "conditions",
+    "Bounded": "domains",
+    "Box": "domains",
+    "CahnHilliard": "problems",
+    "CinNet": "networks",
+    "EvolutionProblem": "problems",
+    "Exponential": "history",
+    "Invariant": "problems",
+    "KortewegDeVries": "problems",
+    "LossWeights": "losses",
+    "MLP": "networks",
+    "Monomial": "history",
+    "Objective": "losses",
+    "PROBLEMS": "problems",
+    "Periodic": "domains",
+    "TemporalMesh": "history",
+    "TimeInterval": "domains",
+    "TrainingPoints": "sampling",
+    "latin_hypercube": "sampling",
+    "reference_solution": "reference",
+    "relative_error": "metrics",
+    "uniform_grid": "sampling",
+}
+
+__all__ = sorted(_HOMES)
+
+try:
+    __version__ = version("cinnet")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0+unknown"
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cinnet' has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__():
+    return [*globals(), *_HOMES]

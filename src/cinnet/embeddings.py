@@ -1,0 +1,106 @@
+"""What the network sees of space: periodic features (Appendix A) and scaled bounded coordinates, with their jets."""
+
+import itertools
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .domains import Box, Periodic
+from .fields import MultiIndex, factorial
+from .jets import Jet
+
+
+def default_harmonics(box: Box, spatial_order: int) -> tuple[int, ...]:
+    """The paper's choice: 10 in one dimension, 5 for fourth-order equations, 2 for each axis in more."""
+    periodic = sum(axis.periodic for axis in box.axes)
+    if periodic == 1:
+        return (5,) if spatial_order >= 4 else (10,)
+    return (2,) * periodic
+
+
+class Embedding(eqx.Module):
+    """Maps a point of a box to the spatial input features of a network.
+
+    Periodic axes enter by trigonometric features: in one dimension (Eq. periodic_embedding_1d)
+
+        v(x) = (1, cos(w x), sin(w x), ..., cos(M w x), sin(M w x)),    w = 2 pi / period,
+
+    in two (Eq. periodic_embedding_2d) and three by all products of one cosine or sine for each axis. These
+    products, the paper's, hold no constant and no function of one coordinate alone: at a point where
+    cos(w x) = 0 and so on the features carry little of y, and the network must build u(y) from products.
+    `tensor="complete"` takes products of the full one-dimensional features instead, constant included.
+    Bounded axes enter as one coordinate each, scaled to [-1, 1].
+    """
+
+    box: Box = eqx.field(static=True)
+    harmonics: tuple[int, ...] = eqx.field(static=True)
+    tensor: str = eqx.field(static=True)
+
+    def __init__(self, box: Box, harmonics: int | Sequence[int] = 10, tensor: str = "paper"):
+        periodic = sum(axis.periodic for axis in box.axes)
+        counts = (harmonics,) * periodic if isinstance(harmonics, int) else tuple(harmonics)
+        if len(counts) != periodic:
+            raise ValueError(f"harmonics={harmonics!r}: give one number for each of the {periodic} periodic axes.")
+        if any(not isinstance(count, int) or count < 1 for count in counts):
+            raise ValueError(f"harmonics={harmonics!r}: every periodic axis needs at least one harmonic (M >= 1).")
+        if tensor not in ("paper", "complete"):
+            raise ValueError(f"tensor={tensor!r}: use 'paper' or 'complete'.")
+        self.box, self.harmonics, self.tensor = box, counts, tensor
+
+    @property
+    def num_features(self) -> int:
+        bounded = self.box.dimension - len(self.harmonics)
+        if not self.harmonics:
+            return bounded
+        return bounded + len(self._selection())
+
+    def _selection(self) -> list[tuple[int, ...]]:
+        """Which products of one-dimensional features enter; feature 2m-1 is cos(m w x) and 2m is sin(m w x)."""
+        complete = [range(2 * count + 1) for count in self.harmonics]
+        if len(self.harmonics) == 1 or self.tensor == "complete":
+            return list(itertools.product(*complete))
+        kinds = itertools.product((1, 0), repeat=len(self.harmonics))
+        orders = list(itertools.product(*(range(1, count + 1) for count in self.harmonics)))
+        return [tuple(2 * m - c for m, c in zip(order, kind, strict=True)) for kind in kinds for order in orders]
+
+    def _axis_features(self, x: Float[Array, " points"], axis: Periodic, count: int, order: int) -> Array:
+        """The `order`-th derivative of (1, cos(w x), sin(w x), ...) at every point."""
+        frequency = np.arange(1, count + 1) * (2 * np.pi / axis.length)
+        phase = x[:, None] * frequency.astype(x.dtype)
+        scale = (frequency**order).astype(x.dtype)
+        cosine, sine = jnp.cos(phase), jnp.sin(phase)
+        derivatives = ((cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine))
+        pairs = jnp.stack([scale * part for part in derivatives[order % 4]], axis=-1).reshape(x.shape[0], -1)
+        return jnp.concatenate([jnp.full_like(x[:, None], 0.0 if order else 1.0), pairs], axis=1)
+
+    def jets(self, points: Float[Array, "points dim"], indices: Sequence[MultiIndex]) -> Jet:
+        """Taylor coefficients of the features at many points, each [points, features]."""
+        return {index: self._derivative(points, index) / factorial(index) for index in indices}
+
+    def _derivative(self, points: Float[Array, "points dim"], index: MultiIndex) -> Array:
+        periodic = [i for i, axis in enumerate(self.box.axes) if axis.periodic]
+        bounded = [i for i, axis in enumerate(self.box.axes) if not axis.periodic]
+        parts = []
+        if periodic:
+            selection = np.array(self._selection())
+            product = jnp.ones((), points.dtype)
+            for column, (i, count) in enumerate(zip(periodic, self.harmonics, strict=True)):
+                features = self._axis_features(points[:, i], self.box.axes[i], count, index[i])
+                product = product * features[:, selection[:, column]]
+            parts.append(jnp.zeros_like(product) if any(index[i] for i in bounded) else product)
+        for i in bounded:
+            axis = self.box.axes[i]
+            slope = 2.0 / axis.length
+            others = sum(order for j, order in enumerate(index) if j != i)
+            if others == 0 and index[i] == 0:
+                feature = slope * (points[:, i] - axis.lower) - 1.0
+            else:
+                feature = jnp.full_like(points[:, i], slope if others == 0 and index[i] == 1 else 0.0)
+            parts.append(feature[:, None])
+        return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((points.shape[0], 0), points.dtype)
+
+    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " features"]:
+        return self._derivative(x[None, :], (0,) * self.box.dimension)[0]

@@ -1,0 +1,245 @@
+"""What a residual sees as `u`: a value that offers its derivatives, and finds out which are needed.
+
+Derivatives are named by a multi-index (order in t, order in x, order in y, ...). A `Field` is lazy: only the
+derivatives that are read are ever computed, and sums, products and integer powers of fields can be
+differentiated too, so a flux may be written as `(u**3 - u).xx`.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .domains import AXIS_NAMES
+
+MultiIndex = tuple[int, ...]
+
+
+def below(index: MultiIndex) -> Iterable[MultiIndex]:
+    """All multi-indices that are componentwise at most `index`, itself included, in lexicographic order."""
+    return itertools.product(*(range(order + 1) for order in index))
+
+
+def subtract(index: MultiIndex, other: MultiIndex) -> MultiIndex:
+    return tuple(i - j for i, j in zip(index, other, strict=True))
+
+
+def factorial(index: MultiIndex) -> int:
+    return math.prod(math.factorial(order) for order in index)
+
+
+def derivative_name(index: MultiIndex) -> str:
+    """`(1, 0, 2)` -> `u.tyy`, for messages."""
+    letters = "".join(name * order for name, order in zip(("t", *AXIS_NAMES), index, strict=False))
+    return f"u.{letters}" if letters else "u"
+
+
+def parse_derivative(name: str, dimension: int) -> MultiIndex | None:
+    """The multi-index of an attribute such as `txx`; None if the name is not made of t, x, y, z."""
+    if not name or set(name) - {"t", *AXIS_NAMES}:
+        return None
+    axes = AXIS_NAMES[:dimension]
+    for letter in name:
+        if letter != "t" and letter not in axes:
+            raise ValueError(
+                f"u.{name}: there is no axis {letter!r} in a domain with axes {list(axes)}; "
+                "use only existing axes, or add the axis to the problem's `space`."
+            )
+    if name.count("t") > 1:
+        raise ValueError(
+            f"u.{name}: second time derivatives are not offered; write the equation as a first-order system "
+            "with components ('u', 'v') and v = u.t."
+        )
+    return (name.count("t"), *(name.count(axis) for axis in axes))
+
+
+def _is_constant(value: Any) -> bool:
+    return isinstance(value, int | float | np.number)
+
+
+class Field:
+    """A function of (t, x) known by its derivatives at one point.
+
+    Arithmetic with fields and numbers gives fields again; arithmetic with anything else (coordinates,
+    coefficients that vary) and functions such as `jnp.sin` give plain arrays, which have no derivatives.
+    """
+
+    __array_priority__ = 1000  # so that `numpy_scalar * field` reaches Field.__rmul__
+
+    def __init__(self, dimension: int, derivative: Callable[[MultiIndex], Array | float]):
+        self._dimension = dimension
+        self._derivative = derivative
+
+    def derivative(self, *, t: int = 0, **orders: int) -> Array:
+        """A derivative by its orders: `u.derivative(t=1, x=2)` is u_txx."""
+        name = "t" * t + "".join(axis * order for axis, order in orders.items())
+        index = parse_derivative(name, self._dimension) if name else self._zero
+        if index is None:
+            raise ValueError(f"derivative({orders}): the axes are named {list(AXIS_NAMES[: self._dimension])}.")
+        return self._derivative(index)
+
+    @property
+    def _zero(self) -> MultiIndex:
+        return (0,) * (1 + self._dimension)
+
+    @property
+    def value(self) -> Array:
+        return self._derivative(self._zero)
+
+    @property
+    def gradient(self) -> tuple[Array, ...]:
+        return tuple(getattr(self, name) for name in AXIS_NAMES[: self._dimension])
+
+    @property
+    def laplacian(self) -> Array:
+        return _total([getattr(self, name * 2) for name in AXIS_NAMES[: self._dimension]], "laplacian")
+
+    @property
+    def bilaplacian(self) -> Array:
+        axes = AXIS_NAMES[: self._dimension]
+        return _total([getattr(self, a * 2 + b * 2) for a in axes for b in axes], "bilaplacian")
+
+    def __getattr__(self, name: str) -> Array:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        index = parse_derivative(name, self._dimension)
+        if index is None:
+            raise AttributeError(
+                f"a field has no attribute {name!r}; derivatives are named by letters of "
+                f"{['t', *AXIS_NAMES[: self._dimension]]}, for example u.t or u.xx."
+            )
+        return self._derivative(index)
+
+    def __jax_array__(self) -> Array:
+        return self.value
+
+    def _combine(self, other: Any, on_fields: Callable, on_arrays: Callable):
+        if _is_constant(other):
+            constant = float(other)
+            return self._combine(
+                Field(self._dimension, lambda index: 0.0 if any(index) else constant),
+                on_fields,
+                on_arrays,
+            )
+        if isinstance(other, Field):
+            return Field(self._dimension, lambda index: on_fields(self._derivative, other._derivative, index))
+        return on_arrays(self.value, other)
+
+    def __neg__(self):
+        return self * -1
+
+    def __pos__(self):
+        return self
+
+    def __add__(self, other):
+        return self._combine(other, lambda a, b, i: a(i) + b(i), lambda a, b: a + b)
+
+    def __sub__(self, other):
+        return self._combine(other, lambda a, b, i: a(i) - b(i), lambda a, b: a - b)
+
+    def __mul__(self, other):
+        if _is_constant(other):
+            return Field(self._dimension, lambda index: self._derivative(index) * other)
+        return self._combine(other, _leibniz, lambda a, b: a * b)
+
+    def __pow__(self, exponent):
+        if isinstance(exponent, int) and exponent >= 1:
+            return self if exponent == 1 else self * self ** (exponent - 1)
+        return self.value**exponent
+
+    def __truediv__(self, other):
+        return self * (1 / other) if _is_constant(other) else self.value / other
+
+    def __rsub__(self, other):
+        return -self + other
+
+    def __rtruediv__(self, other):
+        return other / self.value
+
+    def __rpow__(self, other):
+        return other**self.value
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __abs__(self):
+        return jnp.abs(self.value)
+
+    def __repr__(self) -> str:
+        return f"Field(dimension={self._dimension})"
+
+
+def _total(terms: list[Array], name: str) -> Array:
+    if not terms:
+        raise ValueError(f"u.{name}: the domain has no spatial axis.")
+    return sum(terms[1:], start=terms[0])
+
+
+def _leibniz(a: Callable, b: Callable, index: MultiIndex) -> Array:
+    terms = [
+        math.prod(math.comb(n, k) for n, k in zip(index, lower, strict=True)) * (a(lower) * b(subtract(index, lower)))
+        for lower in below(index)
+    ]
+    return sum(terms[1:], start=terms[0])
+
+
+Operator = Callable[..., Any]
+
+
+def _call(operator: Operator, derivative_of: Callable[[int], Callable], components: int, t: Array, x: Array) -> Array:
+    """Apply an operator at one point and give its one or several results as a vector."""
+    dimension = x.shape[0]
+    fields = [Field(dimension, derivative_of(c)) for c in range(components)]
+    results = operator(*fields, t, *(x[axis] for axis in range(dimension)))
+    results = results if isinstance(results, tuple | list) else (results,)
+    return jnp.stack([_as_scalar(r) for r in results])
+
+
+def _as_scalar(result: Any) -> Array:
+    array = jnp.asarray(result.value if isinstance(result, Field) else result)
+    if array.shape != ():
+        raise ValueError(
+            f"an equation returned an array of shape {array.shape}, but it is evaluated one point at a time "
+            "and must return one number for each equation (a tuple of numbers for a system)."
+        )
+    return array
+
+
+def required_derivatives(
+    operator: Operator, dimension: int, components: int = 1
+) -> tuple[frozenset[MultiIndex], int]:
+    """The derivatives an operator reads, and how many equations it returns, by one abstract trace."""
+    asked: set[MultiIndex] = set()
+
+    def record(index: MultiIndex) -> Array:
+        asked.add(index)
+        return jnp.zeros(())
+
+    def trace(t: Array, x: Array) -> Array:
+        return _call(operator, lambda _: record, components, t, x)
+
+    point = np.zeros(()), np.zeros(dimension)
+    equations = jax.eval_shape(trace, *point).shape[0]
+    return frozenset(asked), equations
+
+
+def apply_operator(
+    operator: Operator,
+    derivatives: Mapping[MultiIndex, Float[Array, "times points components"]],
+    times: Float[Array, " times"] | Float[Array, "times points"],
+    points: Float[Array, "points dim"],
+) -> Float[Array, "times points equations"]:
+    """Evaluate `operator(u, ..., t, x, ...)` at every time and point; the operator itself sees scalars."""
+    components = next(iter(derivatives.values())).shape[-1]
+
+    def at_point(at: Mapping[MultiIndex, Array], t: Array, x: Array) -> Array:
+        return _call(operator, lambda c: lambda index: at[index][c], components, t, x)
+
+    over_points = jax.vmap(at_point, in_axes=(0, 0 if times.ndim == 2 else None, 0))
+    over_times = jax.vmap(over_points, in_axes=(0, 0, None))
+    return over_times(dict(derivatives), times, points)

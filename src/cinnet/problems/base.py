@@ -1,0 +1,132 @@
+"""An evolution equation as a user writes it down: domain, residual, initial value, boundary conditions."""
+
+import abc
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..conditions import BoundaryCondition
+from ..domains import Axis, Box, TimeInterval
+from ..fields import MultiIndex, required_derivatives
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """A spatial integral worth watching: `density(u, t, x, ...)` integrated over the box.
+
+    `conserved` says it stays constant; otherwise it may only fall (a free energy).
+    """
+
+    density: Callable[..., Any]
+    conserved: bool = True
+
+
+class EvolutionProblem(eqx.Module):
+    """u_t + N[u] = 0 on [t0, T] x box with u(t0) = g and B[u] = h (Eq. pde).
+
+    A subclass states `time`, `space`, `residual` and `initial`; annotated attributes become parameters of
+    the constructor. Components and coordinates arrive as separate arguments and the functions see one point
+    at a time: `residual(self, u, t, x)` in one dimension, `residual(self, u, v, t, x, y)` for a system of two
+    components in two dimensions, which then returns a tuple.
+    """
+
+    time: ClassVar[tuple[float, float] | TimeInterval] = (0.0, 1.0)
+    space: ClassVar[Box | Axis | None] = None
+    components: ClassVar[tuple[str, ...]] = ("u",)
+    boundary: ClassVar[tuple[BoundaryCondition, ...]] = ()
+    equation: ClassVar[str] = ""
+
+    @abc.abstractmethod
+    def residual(self, *arguments: Any) -> Any:
+        """u_t + N[u] at one point; zero for a solution (Eq. residual)."""
+
+    @abc.abstractmethod
+    def initial(self, *coordinates: Any) -> Any:
+        """g at one point; a tuple for a system."""
+
+    def invariants(self) -> Mapping[str, Invariant]:
+        """Integrals by name that the solution conserves or dissipates."""
+        return {}
+
+    @property
+    def interval(self) -> TimeInterval:
+        return self.time if isinstance(self.time, TimeInterval) else TimeInterval(*self.time)
+
+    @property
+    def box(self) -> Box:
+        return Box.of(self.space)
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def derivatives(self) -> frozenset[MultiIndex]:
+        """The derivatives the residual reads, as multi-indices (t, x, y, ...)."""
+        return required_derivatives(self.residual, self.box.dimension, len(self.components))[0]
+
+    @property
+    def spatial_order(self) -> int:
+        """The highest spatial order the residual reads."""
+        return max(sum(index[1:]) for index in self.derivatives)
+
+    def initial_values(self, points: Float[Array, "points dim"]) -> Float[Array, "points components"]:
+        """g at many points."""
+
+        def at_point(x: Array) -> Array:
+            values = self.initial(*(x[axis] for axis in range(self.box.dimension)))
+            values = values if isinstance(values, tuple | list) else (values,)
+            return jnp.stack([jnp.asarray(v) for v in values])
+
+        return jax.vmap(at_point)(points)
+
+    def __check_init__(self):
+        where = f"problem {self.name}"
+        box = self.box
+        if not self.components or len(set(self.components)) != len(self.components):
+            raise ValueError(f"{where}: components={self.components!r} must be distinct names, at least one.")
+        self._check_residual(where, box)
+        self._check_initial(where, box)
+        for condition in self.boundary:
+            condition.check(box)
+            required_derivatives(condition.mismatch, box.dimension, len(self.components))
+        for invariant in self.invariants().values():
+            required_derivatives(invariant.density, box.dimension, len(self.components))
+
+    def _check_residual(self, where: str, box: Box) -> None:
+        _ = self.interval
+        asked, equations = required_derivatives(self.residual, box.dimension, len(self.components))
+        if equations != len(self.components):
+            raise ValueError(
+                f"{where}: residual returns {equations} equation(s) for {len(self.components)} component(s) "
+                f"{self.components}; return one for each, as a tuple."
+            )
+        if not any(index[0] for index in asked):
+            raise ValueError(f"{where}: residual never reads u.t, so this is not an evolution equation.")
+
+    def _check_initial(self, where: str, box: Box) -> None:
+        points = box.uniform_grid((_CHECK_POINTS_PER_AXIS,) * box.dimension)
+        values = self.initial_values(jnp.asarray(points))
+        if values.shape[1:] != (len(self.components),):
+            raise ValueError(
+                f"{where}: initial returns values of shape {values.shape[1:]} at a point, "
+                f"expected one number for each of the components {self.components}."
+            )
+        if isinstance(values, jax.core.Tracer):
+            return
+        finite = np.isfinite(values).all(axis=-1)
+        if not finite.all():
+            bad = np.flatnonzero(~finite)[0]
+            raise ValueError(
+                f"{where}: the initial value is {np.asarray(values[bad]).tolist()} at {box.names} = "
+                f"{points[bad].tolist()}; it must be finite everywhere in the domain."
+            )
+
+
+_CHECK_POINTS_PER_AXIS = 17

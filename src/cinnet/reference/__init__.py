@@ -1,0 +1,7 @@
+"""Reference solutions by a Fourier spectral method, from the same problem object a network is trained on."""
+
+from .cache import cache_directory
+from .solution import ReferenceSolution
+from .solver import NotConvergedError, reference_solution
+
+__all__ = ["NotConvergedError", "ReferenceSolution", "cache_directory", "reference_solution"]
