@@ -127,7 +127,7 @@ class Box:
 
     @property
     def volume(self) -> float:
-        return math.prod(axis.length for axis in self.axes)
+        return math.prod((axis.length for axis in self.axes), start=1.0)
 
     def axis_index(self, name: str) -> int:
         if name not in self.names:

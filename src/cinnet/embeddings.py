@@ -29,10 +29,9 @@ class Embedding(eqx.Module):
         v(x) = (1, cos(w x), sin(w x), ..., cos(M w x), sin(M w x)),    w = 2 pi / period,
 
     in two (Eq. periodic_embedding_2d) and three by all products of one cosine or sine for each axis. These
-    products, the paper's, hold no constant and no function of one coordinate alone: at a point where
-    cos(w x) = 0 and so on the features carry little of y, and the network must build u(y) from products.
-    `tensor="complete"` takes products of the full one-dimensional features instead, constant included.
-    Bounded axes enter as one coordinate each, scaled to [-1, 1].
+    products, the paper's, hold no constant and no function of one coordinate alone, so that even u = cos(w x)
+    is not linear in them. `tensor="complete"` takes products of the full one-dimensional features instead,
+    constant included. Bounded axes enter as one coordinate each, scaled to [-1, 1].
     """
 
     box: Box = eqx.field(static=True)
