@@ -1,8 +1,8 @@
 """Three engines that differentiate a network over columns, behind one interface.
 
-    jets      Taylor jets through the layers; exact, any network, any domain. The default.
-    spectral  network values only, x-derivatives by Fourier differentiation on a uniform periodic grid.
-    nested    nested forward-mode differentiation of `network(t, x)`; the oracle, and for exotic networks.
+jets      Taylor jets through the layers; exact, any network, any domain. The default.
+spectral  network values only, x-derivatives by Fourier differentiation on a uniform periodic grid.
+nested    nested forward-mode differentiation of `network(t, x)`; the oracle, and for exotic networks.
 """
 
 import abc

@@ -137,8 +137,8 @@ class Box:
     def uniform_grid(self, counts: tuple[int, ...]) -> Float[np.ndarray, "points dim"]:
         """Tensor grid of equidistant points, the last axis running fastest."""
         if len(counts) != self.dimension:
-            raise ValueError(f"counts={counts}: this domain has {self.dimension} axes, so give {self.dimension} counts.")
-        grids = np.meshgrid(
-            *(axis.uniform_points(n) for axis, n in zip(self.axes, counts, strict=True)), indexing="ij"
-        )
+            raise ValueError(
+                f"counts={counts}: this domain has {self.dimension} axes, so give {self.dimension} counts."
+            )
+        grids = np.meshgrid(*(axis.uniform_points(n) for axis, n in zip(self.axes, counts, strict=True)), indexing="ij")
         return np.stack([g.ravel() for g in grids], axis=-1) if grids else np.zeros((1, 0))

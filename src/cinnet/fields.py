@@ -170,8 +170,33 @@ class Field:
     def __abs__(self):
         return jnp.abs(self.value)
 
+    def __lt__(self, other):
+        return self.value < jnp.asarray(other)
+
+    def __le__(self, other):
+        return self.value <= jnp.asarray(other)
+
+    def __gt__(self, other):
+        return self.value > jnp.asarray(other)
+
+    def __ge__(self, other):
+        return self.value >= jnp.asarray(other)
+
     def __repr__(self) -> str:
         return f"Field(dimension={self._dimension})"
+
+
+def _value_alone(dimension: int, children: tuple) -> Field:
+    def derivative(index: MultiIndex):
+        if any(index):
+            raise ValueError(f"{derivative_name(index)} was asked for inside a compiled function, where only u is known.")
+        return children[0]
+
+    return Field(dimension, derivative)
+
+
+# Functions such as jnp.sin are compiled: they take their arguments apart, and so must find the value inside a field.
+jax.tree_util.register_pytree_node(Field, lambda field: ((field.value,), field._dimension), _value_alone)
 
 
 def _total(terms: list[Array], name: str) -> Array:
@@ -210,9 +235,7 @@ def _as_scalar(result: Any) -> Array:
     return array
 
 
-def required_derivatives(
-    operator: Operator, dimension: int, components: int = 1
-) -> tuple[frozenset[MultiIndex], int]:
+def required_derivatives(operator: Operator, dimension: int, components: int = 1) -> tuple[frozenset[MultiIndex], int]:
     """The derivatives an operator reads, and how many equations it returns, by one abstract trace."""
     asked: set[MultiIndex] = set()
 

@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .derivatives import Engine, JetEngine, resolve_engine
@@ -50,6 +51,7 @@ class Term(eqx.Module):
     mask: Float[Array, "chunks columns"]
     weight: float = eqx.field(static=True)
     num_points: int = eqx.field(static=True)
+    num_equations: int = eqx.field(static=True)
     starts_at_initial_time: bool = eqx.field(static=True)
 
     def __init__(
@@ -65,7 +67,8 @@ class Term(eqx.Module):
     ):
         self.name, self.operator, self.engine, self.weight = name, operator, engine, float(weight)
         dimension, components = problem.box.dimension, len(problem.components)
-        self.derivatives = tuple(sorted(required_derivatives(operator, dimension, components)[0]))
+        derivatives, self.num_equations = required_derivatives(operator, dimension, components)
+        self.derivatives = tuple(sorted(derivatives))
         self.plan = engine.prepare(network, points.times, points.points)
         self.times = jnp.asarray(points.times, network.dtype)
         self.starts_at_initial_time = bool(np.isclose(points.times[0], problem.interval.start))
@@ -85,6 +88,17 @@ class Term(eqx.Module):
         """The residuals of one chunk."""
         derivatives = self.engine(network, self.plan, self.times, points, self.derivatives)
         return apply_operator(self.operator, derivatives, self.times, points)
+
+    def rows(
+        self, network: Network, weights: Float[Array, " times"], points: Float[Array, "columns dim"]
+    ) -> Float[Array, "columns times equations"]:
+        """sqrt(w) r of one chunk, where w is the weight of the mean square at each time level."""
+        scale = jnp.sqrt(weights / self.num_points)
+        return jnp.moveaxis(scale[:, None, None] * self.residuals(network, points), 0, 1)
+
+    @property
+    def points(self) -> Float[Array, "points dim"]:
+        return self.chunks.reshape(-1, self.chunks.shape[-1])[: self.num_points]
 
     def levels(
         self, network: Network, points: Float[Array, "columns dim"], mask: Float[Array, " columns"]
@@ -110,7 +124,7 @@ class Objective(eqx.Module):
     """
 
     terms: tuple[Term, ...]
-    causality: float | None = eqx.field(static=True)
+    causality: Float[Array, ""] | None
 
     def __init__(
         self,
@@ -138,7 +152,7 @@ class Objective(eqx.Module):
             Term(name, operator, problem, network, engine, where, weight, memory_limit)
             for name, operator, engine, where, weight in terms
         )
-        self.causality = causality
+        self.causality = None if causality is None else jnp.asarray(causality, network.dtype)
 
     def loss(self, network: Network) -> LossValue:
         """The loss; differentiable, with one forward pass repeated for each chunk when there are several."""
@@ -166,22 +180,40 @@ class Objective(eqx.Module):
         return self._value(all_levels), gradients
 
     def residual_vector(self, network: Network) -> Float[Array, " rows"]:
-        """sqrt(w) r for every row, term after term, whose sum of squares is the loss."""
-        residuals = [self._residuals(term, network) for term in self.terms]
-        levels = [jnp.sum(r**2, axis=(1, 2)) / r.shape[1] for r in residuals]
-        rows = [
-            jnp.sqrt(w / r.shape[1])[:, None, None] * r
-            for r, w in zip(residuals, self._row_weights(levels), strict=True)
+        """sqrt(w) r for every row, term after term and column after column; its sum of squares is the loss."""
+        weights = self.row_weights(network)
+        return jnp.concatenate(
+            [
+                _over_chunks(lambda chunk, t=term, w=w: t.rows(network, w, chunk[0]), term)
+                .reshape(-1, term.times.size * term.num_equations)[: term.num_points]
+                .ravel()
+                for term, w in zip(self.terms, weights, strict=True)
+            ]
+        )
+
+    def linearize(
+        self, network: Network, row_weights: list[Array]
+    ) -> tuple[Float[Array, " rows"], Float[Array, "rows parameters"]]:
+        """The residual vector and its Jacobian in the flattened parameters, with the weights frozen."""
+        parameters, static = eqx.partition(network, eqx.is_inexact_array)
+        flat, unravel = ravel_pytree(parameters)
+        parts = [
+            _column_jacobians(term, lambda f: eqx.combine(unravel(f), static), flat, weights)
+            for term, weights in zip(self.terms, row_weights, strict=True)
         ]
-        return jnp.concatenate([r.ravel() for r in rows])
+        return jnp.concatenate([r for r, _ in parts]), jnp.concatenate([j for _, j in parts])
+
+    def row_weights(self, network: Network) -> list[Float[Array, " times"]]:
+        """The weight of every term's mean square at every time level, at the present parameters."""
+        return self._row_weights(None if self.causality is None else self._levels(network))
+
+    def weighted_loss(self, network: Network, row_weights: list[Array]) -> Float[Array, ""]:
+        """The loss with given weights."""
+        return _weighted_sum(row_weights, self._levels(network))
 
     def causal_weights(self, network: Network) -> Float[Array, " levels"] | None:
         """w_i of Eq. temporal_weights at the present parameters, None without causal weighting."""
         return self.loss(network).causal_weights
-
-    def _residuals(self, term: Term, network: Network) -> Float[Array, "times points equations"]:
-        chunks = _over_chunks(lambda chunk: term.residuals(network, chunk[0]), term)
-        return jnp.moveaxis(chunks, 0, 1).reshape(chunks.shape[1], -1, chunks.shape[-1])[:, : term.num_points]
 
     def _levels(self, network: Network) -> list[Float[Array, " times"]]:
         """L_term(t_i) for every term, without its weight."""
@@ -211,11 +243,14 @@ class Objective(eqx.Module):
         return [scale * self.terms[0].weight * causal[:1]] + [scale * t.weight * later for t in self.terms[1:]]
 
     def _value(self, levels: list[Array]) -> LossValue:
-        weights = self._row_weights(levels)
-        total = sum(w @ level for w, level in zip(weights, levels, strict=True))
+        total = _weighted_sum(self._row_weights(levels), levels)
         parts = {term.name: level.mean() for term, level in zip(self.terms, levels, strict=True)}
         causal = None if self.causality is None else self._causal_weights(levels)
-        return LossValue(jnp.asarray(total), parts, causal)
+        return LossValue(total, parts, causal)
+
+
+def _weighted_sum(weights: list[Array], levels: list[Array]) -> Float[Array, ""]:
+    return jnp.sum(jnp.stack([w @ level for w, level in zip(weights, levels, strict=True)]))
 
 
 def initial_mismatch(problem: EvolutionProblem) -> Operator:
@@ -242,6 +277,28 @@ def _accumulate(term: Term, network: Network, weights: Array, gradients: Network
         return jax.tree.map(jnp.add, total, (levels, gradient)), None
 
     return jax.lax.scan(add_chunk, (jnp.zeros_like(term.times), gradients), (term.chunks, term.mask))[0]
+
+
+def _column_jacobians(
+    term: Term, rebuild: Callable[[Array], Network], flat: Float[Array, " parameters"], weights: Array
+) -> tuple[Float[Array, " rows"], Float[Array, "rows parameters"]]:
+    """Rows and their gradients, column by column, since a column's residuals depend on no other column."""
+    if term.engine.couples_columns:
+        raise ValueError(
+            "the spectral engine couples all columns, so the Jacobian does not split over them; "
+            "use engine='jets' with this optimizer."
+        )
+
+    def column(point: Float[Array, " dim"]) -> tuple[Array, Array]:
+        rows, pull_back = jax.vjp(lambda f: term.rows(rebuild(f), weights, point[None]).ravel(), flat)
+        (jacobian,) = jax.vmap(pull_back)(jnp.eye(rows.size, dtype=rows.dtype))
+        return rows, jacobian
+
+    rows, jacobian = jax.lax.map(column, term.points, batch_size=_JACOBIAN_COLUMNS)
+    return rows.ravel(), jacobian.reshape(-1, flat.size)
+
+
+_JACOBIAN_COLUMNS = 32
 
 
 def _over_chunks(function: Callable, term: Term) -> Array:
@@ -295,7 +352,9 @@ def _check(
         )
     outputs = network.layers[-1].num_outputs
     if outputs != len(problem.components):
-        raise ValueError(f"the network has {outputs} output(s), but {problem.name} has components {problem.components}.")
+        raise ValueError(
+            f"the network has {outputs} output(s), but {problem.name} has components {problem.components}."
+        )
     if causality is not None and not (np.isfinite(causality) and causality > 0):
         raise ValueError(f"causality={causality}: epsilon must be positive and finite, or None for no causal weights.")
     if memory_limit is not None and memory_limit <= 0:

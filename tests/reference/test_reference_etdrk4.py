@@ -20,10 +20,10 @@ class SmoothAllenCahn(AllenCahn):
 
 @pytest.mark.parametrize(
     ("problem", "steps"),
-    [(SmoothAllenCahn(diffusivity=1e-2), (10, 20, 40, 80)), (KortewegDeVries(), (400, 800, 1600))],
+    [(SmoothAllenCahn(diffusivity=1e-2), (10, 20, 40, 80)), (KortewegDeVries(), (200, 400, 800))],
 )
 def test_order_four_on_a_real_and_an_imaginary_operator(problem, steps):
-    integrator = Etdrk4(problem, (128,))
+    integrator = Etdrk4(problem, (64,))
     end = 0.5
     finest = integrator.advance(integrator.initial, 0.0, end / (4 * steps[-1]), 4 * steps[-1])
     errors = [
@@ -118,23 +118,23 @@ class Soliton(KortewegDeVries):
 
 
 @pytest.mark.parametrize(
-    ("problem", "exact", "bound"),
+    ("problem", "exact"),
     [
-        (HeatWithSource(), lambda t, x: np.sin(t + 2 * x), 1e-8),
-        (Advection(), lambda t, x: np.exp(np.sin(np.pi * (x - 3 * t))), 1e-11),
-        (VaryingAdvection(), lambda t, x: np.exp(np.sin(x - t)), 1e-7),
-        (Burgers(), burgers, 3e-8),
-        (Soliton(advection=6.0, dispersion=1.0), lambda t, x: 2 / np.cosh(x - 4 * t) ** 2, 3e-8),
+        (HeatWithSource(), lambda t, x: np.sin(t + 2 * x)),
+        (Advection(), lambda t, x: np.exp(np.sin(np.pi * (x - 3 * t)))),
+        (VaryingAdvection(), lambda t, x: np.exp(np.sin(x - t))),
+        (Burgers(), burgers),
+        (Soliton(advection=6.0, dispersion=1.0), lambda t, x: 2 / np.cosh(x - 4 * t) ** 2),
     ],
     ids=["heat with source", "advection", "varying advection", "burgers", "soliton"],
 )
-def test_closed_forms_in_one_dimension(problem, exact, bound):
-    solution = reference_solution(problem, cache=False)
+def test_closed_forms_in_one_dimension(problem, exact):
+    solution = reference_solution(problem, tolerance=1e-6, cache=False)
     axis, interval = problem.box.axes[0], problem.interval
     t = interval.start + interval.duration * np.array([0.0, 0.1234, 0.5, 1.0])[:, None]  # between levels too
     x = np.linspace(axis.lower, axis.upper, 101)
     values, expected = solution(t, x), exact(t, x)
-    assert np.linalg.norm(values - expected) < bound * np.linalg.norm(expected)
+    assert np.linalg.norm(values - expected) < 2e-6 * np.linalg.norm(expected)
 
 
 def _heat(dimension):
@@ -181,7 +181,7 @@ def test_wave_equation_as_a_system_has_a_trailing_component_axis():
 
 
 def test_allen_cahn_against_an_adaptive_runge_kutta_method_of_lines():
-    problem, n = SmoothAllenCahn(diffusivity=1e-2), 64
+    problem, n = SmoothAllenCahn(diffusivity=1e-2), 128
     x = problem.box.uniform_grid((n,))
     k = np.pi * np.fft.fftfreq(n, 1 / n)
     second = np.fft.ifft(-(k[:, None] ** 2) * np.fft.fft(np.eye(n), axis=0), axis=0).real

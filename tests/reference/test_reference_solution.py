@@ -33,20 +33,21 @@ def test_the_initial_value_is_exact_and_continued_periodically(allen_cahn):
 
 
 def test_a_time_between_snapshots_is_reached_by_integration():
-    coarse = reference_solution(KortewegDeVries(), modes=128, time_step=1e-3, levels=3, cache=False)
-    dense = reference_solution(KortewegDeVries(), modes=128, time_step=1e-3, levels=101, cache=False)
+    coarse = reference_solution(KortewegDeVries(dispersion=0.1), modes=64, time_step=2e-3, levels=3, cache=False)
+    dense = reference_solution(KortewegDeVries(dispersion=0.1), modes=64, time_step=2e-3, levels=101, cache=False)
     x = np.linspace(-1, 1, 50)[:, None]
     on_levels, between = np.array([0.02, 0.37, 0.5, 0.99]), np.array([0.01234, 0.0127, 0.7654321])
     np.testing.assert_allclose(coarse.on_grid(on_levels, x), dense.on_grid(on_levels, x), atol=1e-10)
     np.testing.assert_allclose(coarse.on_grid(between, x), dense.on_grid(between, x), atol=1e-9)
-    assert coarse.time_step == pytest.approx(1e-3)
+    assert coarse.time_step == pytest.approx(2e-3)
 
 
 def test_call_broadcasts_and_agrees_with_on_grid_whatever_the_arrangement(allen_cahn):
     random = np.random.default_rng(1)
     t, x = random.uniform(0, 1, 9), random.uniform(-1, 1, 13)
     grid = allen_cahn.on_grid(t, x[:, None])
-    assert grid.shape == (9, 13, 1) and grid.dtype == np.float64
+    assert grid.shape == (9, 13, 1)
+    assert grid.dtype == np.float64
     np.testing.assert_allclose(allen_cahn(t[:, None], x), grid[..., 0], atol=1e-13)
     scattered = allen_cahn(t, x[:9])
     np.testing.assert_allclose(scattered, np.diagonal(grid[:, :9, 0]), atol=1e-13)
@@ -69,7 +70,7 @@ def test_spatial_derivatives_are_those_of_the_fourier_sum(allen_cahn):
 
 
 class Rotated(EvolutionProblem):
-    """u = sin(x + 2 y - t) + cos(3 y - 3 t) solves u_t = -u_x / 2 - u_y + source-free terms below."""
+    """u_t = u_x - u_y moves the initial value along (-1, 1): u = sin(x + 2 y - t) + cos(3 y - 3 t)."""
 
     space = Box(Periodic(0.0, 2 * np.pi), Periodic(-np.pi, np.pi))
 
@@ -96,16 +97,19 @@ def test_two_dimensions_at_scattered_points_on_grids_and_derivatives():
 
 
 def test_float64_in_32_bit_mode_without_touching_the_configuration():
-    assert not jax.config.jax_enable_x64
-    solution = reference_solution(AllenCahn2D(), modes=16, time_step=0.1, levels=3, cache=False)
-    next(solution.spectra(np.array([0.2])))  # an abandoned generator must not leave the mode switched on either
-    value = solution(0.2, 0.3, 0.4)
-    assert value.dtype == np.float64
-    assert not jax.config.jax_enable_x64
-    assert jnp.ones(()).dtype == jnp.float32
+    def value():
+        solution = reference_solution(AllenCahn2D(), modes=16, time_step=0.1, levels=3, cache=False)
+        next(solution.spectra(np.array([0.2])))  # an abandoned generator must not leave the mode switched on
+        return solution(0.2, 0.3, 0.4)
+
+    with jax.enable_x64(False):
+        in_32_bit_mode = value()
+        assert not jax.config.jax_enable_x64
+        assert jnp.ones(()).dtype == jnp.float32
     with jax.enable_x64(True):
-        again = reference_solution(AllenCahn2D(), modes=16, time_step=0.1, levels=3, cache=False)
-    assert again(0.2, 0.3, 0.4) == value
+        in_64_bit_mode = value()
+    assert in_32_bit_mode.dtype == np.float64
+    assert in_32_bit_mode == in_64_bit_mode
 
 
 def test_trimming_keeps_the_norm_and_resizing_is_reversible():
@@ -125,7 +129,8 @@ def test_progress_names_each_run_and_one_given_setting_is_kept():
     solution = reference_solution(problem, tolerance=1e-5, modes=64, cache=False, progress=lines.append)
     assert solution.modes == (64,)
     assert solution.agreement <= 1e-5
-    assert all("64 modes" in line for line in lines) and len(lines) >= 2
+    assert all("64 modes" in line for line in lines)
+    assert len(lines) >= 2
 
 
 class BlowUp(EvolutionProblem):
@@ -181,6 +186,6 @@ def test_bad_evaluations_are_named(allen_cahn):
     with pytest.raises(ValueError, match="2 coordinate"):
         allen_cahn(0.5, 0.0, 0.0)
     with pytest.raises(ValueError, match="expected"):
-        allen_cahn.on_grid([0.5], np.zeros(3))
+        allen_cahn.on_grid([0.5], np.zeros((3, 2)))
     with pytest.raises(ValueError, match="derivative"):
         allen_cahn.on_grid([0.5], np.zeros((3, 1)), derivative=(1, 1))

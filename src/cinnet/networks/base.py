@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -24,9 +25,7 @@ class Layer(eqx.Module):
     def num_outputs(self) -> int: ...
 
     @abc.abstractmethod
-    def enter(
-        self, embedded: Jet, plan: TimePlan, index: int, space: JetSpace, clock_rate: float
-    ) -> tuple[Jet, Jet]:
+    def enter(self, embedded: Jet, plan: TimePlan, index: int, space: JetSpace, clock_rate: float) -> tuple[Jet, Jet]:
         """The first layer, whose input (clock, v(x)) is a sum of a function of t and one of x.
 
         Everything it computes is an outer product of the two, so no product over rows times columns is needed.
@@ -76,8 +75,8 @@ class Network(eqx.Module):
     def _shape(self, plan: TimePlan, points: Array, value: Array) -> tuple[int, int, int]:
         return len(plan.query_rows), points.shape[0], value.shape[-1]
 
-    def _input(self, t: Array, x: Array) -> tuple[Array, Array]:
-        """The clock and the spatial features at one point."""
+    def _input(self, t: Any, x: Any) -> tuple[Array, Array]:
+        """The clock and the spatial features at one point, given as anything that JAX can make an array of."""
         dtype = self.dtype
         t, x = jnp.asarray(t, dtype), jnp.atleast_1d(jnp.asarray(x, dtype))
         if t.shape != () or x.shape != (self.embedding.box.dimension,):
@@ -88,9 +87,7 @@ class Network(eqx.Module):
         return (t - self.interval.start) / self.interval.duration, self.embedding(x)
 
 
-def _activate(
-    activation: Activation, values: Jet, rates: Jet, plan: TimePlan, space: JetSpace
-) -> tuple[Jet, Jet]:
+def _activate(activation: Activation, values: Jet, rates: Jet, plan: TimePlan, space: JetSpace) -> tuple[Jet, Jet]:
     """Apply the activation to both streams: y = f(g) and y_t = f'(g) g_t."""
     zero, order = space.spatial[0], sum(space.spatial[-1])
     rate_order = sum(space.rates[-1]) + 1 if space.rates else 0

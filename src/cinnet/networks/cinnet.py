@@ -201,9 +201,7 @@ class CinNet(Network):
 
 def _resolve_mesh(mesh, num_mesh_intervals: int | None, interval: TimeInterval) -> TemporalMesh:
     if (mesh is None) == (num_mesh_intervals is None):
-        raise ValueError(
-            f"mesh={mesh!r} and num_mesh_intervals={num_mesh_intervals!r}: give exactly one of the two."
-        )
+        raise ValueError(f"mesh={mesh!r} and num_mesh_intervals={num_mesh_intervals!r}: give exactly one of the two.")
     if num_mesh_intervals is not None:
         return TemporalMesh.uniform(interval, num_mesh_intervals)
     resolved = mesh if isinstance(mesh, TemporalMesh) else TemporalMesh(tuple(mesh))

@@ -70,7 +70,9 @@ def _take_rows(array: Array, rows: tuple[int, ...]) -> Array:
     return array[np.array(rows)]
 
 
-def pointwise_plan(times: Float[np.ndarray, "times ..."], interval: TimeInterval, dtype: np.dtype) -> TimePlan:
+def pointwise_plan(
+    times: Float[np.ndarray, "times ..."] | Float[Array, "times ..."], interval: TimeInterval, dtype: np.dtype
+) -> TimePlan:
     """The plan of a network without memory: every query time is a row."""
     clock = _clock(times, interval, dtype)
     return TimePlan(clock, query_rows=tuple(range(clock.shape[0])), num_nodes=0)
@@ -87,7 +89,7 @@ Rule = tuple[TemporalWeight, Quadrature]
 def _host_weights(times: np.ndarray, mesh: TemporalMesh, rule: Rule) -> HistoryWeights:
     """Weights over the duration of the interval in float64, whatever the precision around and even while tracing."""
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        weights = history_weights(jnp.asarray(times, np.float64), mesh, *rule)
+        weights = eqx.filter_jit(history_weights)(jnp.asarray(times, np.float64), mesh, *rule)
         return jax.tree.map(lambda w: np.asarray(w) / mesh.interval.duration, weights)
 
 

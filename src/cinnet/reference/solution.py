@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -61,9 +62,9 @@ class ReferenceSolution:
                 f"{len(coordinates)} coordinate(s) after t, but the problem has axes {list(box.names)}; "
                 f"call solution(t, {', '.join(box.names)})."
             )
-        t, *coordinates = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (t, *coordinates)))
+        t, *where = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (t, *coordinates)))
         shape, components = t.shape, len(self.problem.components)
-        points = np.stack([c.ravel() for c in coordinates], axis=-1)
+        points = np.stack([x.ravel() for x in where], axis=-1)
         self.problem.interval.check(t)
         times, at_time = np.unique(t.ravel(), return_inverse=True)
         places, at_place = np.unique(points, axis=0, return_inverse=True)
@@ -79,7 +80,7 @@ class ReferenceSolution:
 
     def on_grid(
         self,
-        times: Float[np.ndarray, " times"],
+        times: Float[np.ndarray, " times"] | Sequence[float],
         points: Float[np.ndarray, "points dim"],
         derivative: tuple[int, ...] | None = None,
     ) -> Float[np.ndarray, "times points components"]:
@@ -149,4 +150,4 @@ class ReferenceSolution:
         outside = (points < lower) | (points > lower + length)
         with double_precision():
             inside = np.where(outside, lower + np.mod(points - lower, length), points)
-            return np.asarray(self.problem.initial_values(inside))
+            return np.asarray(self.problem.initial_values(jnp.asarray(inside)))

@@ -128,6 +128,7 @@ class _Refinement:
         interval = self.problem.interval
         self.times = np.linspace(interval.start, interval.end, self.levels)
         self.runs: dict[tuple[tuple[int, ...], int], list[Spectrum] | None] = {}
+        self.reached: dict[str, float] = {}  # the last change measured in each direction, for messages
         self.blow_ups: list[int] = []  # the level that each run reached that did not reach the end
 
     def time_step(self, steps: int) -> float:
@@ -163,15 +164,16 @@ class _Refinement:
             if base is None:  # too coarse; usually in time, but aliasing of too few modes can do it too
                 self.check_blow_up(refinable, modes, steps)
                 for name in refinable if len(self.blow_ups) % 3 == 0 else refinable[:1]:
-                    modes, steps = self.finer(name, modes, steps, {})
+                    modes, steps = self.finer(name, modes, steps)
                 continue
             changes: dict[str, float] = {}
             for name in refinable:
-                changes[name] = self.change(base, *self.finer(name, modes, steps, changes))
+                changes[name] = self.change(base, *self.finer(name, modes, steps))
+                self.reached[name] = changes[name]
                 if changes[name] > (self.tolerance or 0.0):
                     # If only the run with more modes blew up, it is the step that is too long for them.
                     direction = refinable[0] if math.isinf(changes[name]) else name
-                    modes, steps = self.finer(direction, modes, steps, changes)
+                    modes, steps = self.finer(direction, modes, steps)
                     break
             else:
                 return ReferenceSolution(
@@ -198,14 +200,14 @@ class _Refinement:
         if len(recent) == _SAME_BLOW_UPS and min(recent) > 2 and max(recent) - min(recent) <= 1:
             raise NotConvergedError(f"{where}, whatever the modes and the time step; shorten the problem's `time`.")
 
-    def finer(
-        self, name: str, modes: tuple[int, ...], steps: int, changes: dict[str, float]
-    ) -> tuple[tuple[int, ...], int]:
+    def finer(self, name: str, modes: tuple[int, ...], steps: int) -> tuple[tuple[int, ...], int]:
         """The next modes and steps in one direction, if the limits allow it."""
         modes, steps = (modes, 2 * steps) if name == "time" else (tuple(2 * n for n in modes), steps)
         total = steps * (self.levels - 1)
         if max(modes) > self.defaults.most_modes or total > max(self.defaults.most_steps, self.levels):
-            reached = ", ".join(f"{value:.1e} in {name}" for name, value in changes.items()) or "no finite solution"
+            reached = (
+                ", ".join(f"{value:.1e} in {name}" for name, value in self.reached.items()) or "no finite solution"
+            )
             raise NotConvergedError(
                 f"reference {self.problem.name}: tolerance={self.tolerance} was not reached within "
                 f"{self.defaults.most_modes} modes an axis and {self.defaults.most_steps} time steps "

@@ -7,6 +7,7 @@ no odd derivative, and without it spectra of different size nest and every deriv
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import scipy.fft
 from jaxtyping import Complex, Float
@@ -46,7 +47,7 @@ def resize(spectrum: Spectrum, modes: tuple[int, ...]) -> Spectrum:
 
 def energy(spectrum: Spectrum) -> Float[np.ndarray, "..."]:
     """|c_m|^2 summed over components, counting the conjugate half; its sum is the mean square of the field."""
-    density = np.sum(spectrum.real**2 + spectrum.imag**2, axis=0)
+    density = np.sum(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, axis=0)
     density[..., 1:] *= 2
     return density
 
@@ -90,11 +91,11 @@ def project_initial(problem: EvolutionProblem, modes: tuple[int, ...]) -> Spectr
         for start in range(0, count, _CHUNK):
             flat = np.arange(start, min(start + _CHUNK, count))
             points = np.stack([x[i] for x, i in zip(axes, np.unravel_index(flat, fine), strict=True)], axis=-1)
-            values[:, flat] = np.asarray(problem.initial_values(points)).T
+            values[:, flat] = np.asarray(problem.initial_values(jnp.asarray(points))).T
     spectrum = scipy.fft.rfftn(
         values.reshape(-1, *fine), axes=range(1, 1 + box.dimension), norm="forward", workers=workers(count)
     )
-    return resize(spectrum, modes)
+    return resize(np.asarray(spectrum), modes)
 
 
 def _exponentials(coordinates: np.ndarray, lower: float, length: float, modes: np.ndarray, order: int) -> np.ndarray:
@@ -126,7 +127,7 @@ def evaluate(
     if dimension == 1 or math.prod(len(x) for x, _ in distinct) <= 4 * len(points):
         for axis in reversed(range(dimension)):  # contracts the axis and appends its points: [..., z, y, x]
             spectra = np.tensordot(spectra, exponentials(axis, distinct[axis][0]), axes=([1 + axis], [0]))
-        return spectra.real[(slice(None), *(inverse for _, inverse in reversed(distinct)))]
+        return np.real(spectra)[(slice(None), *(inverse for _, inverse in reversed(distinct)))]
 
     values = np.empty((len(spectra), len(points)))
     rows = max(1, 16 * _CHUNK // math.prod(spectra.shape[:-1]))
@@ -135,5 +136,5 @@ def evaluate(
         partial = spectra @ exponentials(dimension - 1, chunk[:, -1])
         for axis in reversed(range(dimension - 1)):
             partial = np.einsum("...kp,kp->...p", partial, exponentials(axis, chunk[:, axis]))
-        values[:, start : start + rows] = partial.real
+        values[:, start : start + rows] = np.real(partial)
     return values

@@ -52,9 +52,9 @@ class Split:
         self.indices = tuple(sorted(required_derivatives(problem.residual, dimension, components)[0]))
         with double_precision():
             base, samples = self._jacobians()
-        # constant[i, a, j]: d r_i / d D^a u_j is the same number wherever it was sampled; NaN is not a constant.
+        # constant[i, a, j]: d r_i / d D^a u_j is the same number wherever it was sampled.
         with np.errstate(invalid="ignore"):
-            constant = (np.abs(samples - base) <= _SAME * np.abs(base)).all(axis=0)
+            constant = np.all(np.abs(samples - base) <= _SAME * np.abs(base), axis=0) & np.isfinite(base)
         self.mass = self._mass(base, constant)
 
         self.coefficients: dict[MultiIndex, np.ndarray] = {}
@@ -64,11 +64,10 @@ class Split:
                 continue
             slope = np.diagonal(base[:, a, :])
             self.coefficients[index] = -np.where(np.isfinite(slope), slope, 0.0) / self.mass
-            off_diagonal = base[:, a, :] - np.diag(slope)
             needed += [
                 (index, j)
                 for j in range(components)
-                if not constant[:, a, j].all() or np.delete(off_diagonal[:, j], j).any()
+                if not constant[:, a, j].all() or np.delete(base[:, a, j], j).any()
             ]
         self.needed = tuple(needed)
         self.nonlinear = jax.jit(self._nonlinear)
@@ -146,7 +145,7 @@ class Split:
 
 def derivative_symbol(orders: tuple[int, ...], wave_numbers: tuple[np.ndarray, ...]) -> np.ndarray:
     """(i k)^orders; the power of i is taken exactly, so that an even derivative has an exactly real symbol."""
-    power = (1.0, 1j, -1.0, -1j)[sum(orders) % 4]
+    power = np.array((1.0, 1j, -1.0, -1j)[sum(orders) % 4])
     for order, k in zip(orders, wave_numbers, strict=True):
         power = power * k**order
     return power

@@ -1,0 +1,86 @@
+"""Levenberg-Marquardt: Gauss-Newton with adaptive damping, for networks of a few thousand parameters.
+
+Each step solves (J'J + mu L I) p = -J'r for the residuals r, their Jacobian J and the loss L = r'r. The damping
+factor mu falls when the linear model predicted the gain well and rises when it did not (Nielsen's gain ratio).
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PyTree
+
+from .base import LeastSquares, Optimizer, StepInfo
+
+_GRAM_BLOCKS = 4  # computes 10 of the 16 blocks of a symmetric product; XLA has no symmetric rank-k update
+
+
+class DampingState(eqx.Module):
+    damping: Float[Array, ""]
+
+
+class LevenbergMarquardt(Optimizer):
+    """Damped Gauss-Newton steps on the full residual vector.
+
+    The normal equations are formed in the primal (parameters) or the dual form (rows), whichever is smaller:
+    (J'J + m I)^-1 J' = J' (JJ' + m I)^-1. The Jacobian has the precision of the network, the solve is in
+    float64, which must be enabled.
+    """
+
+    initial_damping: float = eqx.field(static=True, default=1.0)
+    min_damping: float = eqx.field(static=True, default=1e-8)
+    max_damping: float = eqx.field(static=True, default=1e8)
+    max_trials: int = eqx.field(static=True, default=12)
+
+    def init(self, model: PyTree) -> DampingState:
+        return DampingState(jnp.asarray(self.initial_damping, jnp.float64))
+
+    def step(self, objective: LeastSquares, model: PyTree, state: DampingState):
+        parameters, static = eqx.partition(model, eqx.is_inexact_array)
+        flat, unravel = ravel_pytree(parameters)
+        weights = objective.row_weights(model)
+        residuals, jacobian = objective.linearize(model, weights)
+        loss = jnp.sum(residuals.astype(jnp.float64) ** 2)
+        gradient = residuals @ jacobian
+        dual = jacobian.shape[0] < jacobian.shape[1]
+        gram = _gram(jacobian.T if dual else jacobian).astype(jnp.float64)
+
+        def trial(damping: Array):
+            factor = jax.scipy.linalg.cho_factor(gram + damping * loss * jnp.eye(gram.shape[0]))
+            if dual:
+                multipliers = jax.scipy.linalg.cho_solve(factor, residuals.astype(jnp.float64))
+                move = -(multipliers.astype(flat.dtype) @ jacobian)
+            else:
+                move = -jax.scipy.linalg.cho_solve(factor, gradient.astype(jnp.float64)).astype(flat.dtype)
+            predicted = -2 * jnp.vdot(gradient, move) - jnp.sum((jacobian @ move) ** 2)
+            moved = eqx.combine(unravel(flat + move), static)
+            gain = (loss - objective.weighted_loss(moved, weights)) / predicted
+            return flat + move, jnp.where(jnp.isfinite(gain), gain, -1.0)
+
+        def attempt(carry):
+            damping, _, _, trials = carry
+            candidate, gain = trial(damping)
+            adapted = jnp.select(
+                [gain > 0.75, gain > 0.25, gain > 0.0], [damping / 4, damping, damping * 2], damping * 5
+            )
+            return jnp.clip(adapted, self.min_damping, self.max_damping), candidate, gain, trials + 1
+
+        def rejected(carry):
+            _, _, gain, trials = carry
+            return (gain <= 0.0) & (trials < self.max_trials)
+
+        start = (state.damping, flat, jnp.asarray(-1.0, jnp.float64), jnp.asarray(0))
+        damping, candidate, gain, trials = jax.lax.while_loop(rejected, attempt, start)
+        moved = gain > 0.0
+        model = eqx.combine(unravel(jnp.where(moved, candidate, flat)), static)
+        extras = {"damping": damping, "gain": gain, "trials": trials}
+        return model, DampingState(damping), StepInfo(loss, moved, extras)
+
+
+def _gram(matrix: Float[Array, "rows columns"]) -> Float[Array, "columns columns"]:
+    """matrix' matrix, each symmetric pair of blocks computed once."""
+    size = -(-matrix.shape[1] // _GRAM_BLOCKS)
+    parts = [matrix[:, start : start + size] for start in range(0, matrix.shape[1], size)]
+    blocks = {(i, j): parts[i].T @ parts[j] for i in range(len(parts)) for j in range(i, len(parts))}
+    rows = [[blocks[i, j] if i <= j else blocks[j, i].T for j in range(len(parts))] for i in range(len(parts))]
+    return jnp.block(rows)
