@@ -103,7 +103,7 @@ class SpectralEngine(Engine):
         ):
             raise ValueError(
                 f"points of shape {np.shape(points)} are not the uniform periodic grid {self.counts} that the "
-                "spectral engine differentiates on; sample a UniformGrid or use engine 'jets'."
+                "spectral engine differentiates on; sample a uniform_grid or use engine 'jets'."
             )
         return network.plan(times)
 
@@ -144,6 +144,6 @@ def resolve_engine(engine: str | Engine, box: Box, counts: tuple[int, ...] | Non
         return NestedEngine()
     if engine == "spectral":
         if counts is None:
-            raise ValueError("engine='spectral' needs points on a uniform grid; sample a UniformGrid or use 'jets'.")
+            raise ValueError("engine='spectral' needs points on a uniform grid; sample a uniform_grid or use 'jets'.")
         return SpectralEngine(box, counts)
     raise ValueError(f"engine={engine!r} is unknown; use 'jets', 'spectral' or 'nested'.")

@@ -79,8 +79,11 @@ class Field:
         """A derivative by its orders: `u.derivative(t=1, x=2)` is u_txx."""
         name = "t" * t + "".join(axis * order for axis, order in orders.items())
         index = parse_derivative(name, self._dimension) if name else self._zero
-        if index is None:
-            raise ValueError(f"derivative({orders}): the axes are named {list(AXIS_NAMES[: self._dimension])}.")
+        if index is None or min(t, *orders.values(), 0) < 0:
+            raise ValueError(
+                f"derivative({dict(t=t, **orders)}): give orders of 0 or more along t and the axes "
+                f"{list(AXIS_NAMES[: self._dimension])}."
+            )
         return self._derivative(index)
 
     @property
@@ -144,7 +147,8 @@ class Field:
 
     def __mul__(self, other):
         if _is_constant(other):
-            return Field(self._dimension, lambda index: self._derivative(index) * other)
+            constant = float(other)
+            return Field(self._dimension, lambda index: self._derivative(index) * constant)
         return self._combine(other, _leibniz, lambda a, b: a * b)
 
     def __pow__(self, exponent):

@@ -71,7 +71,8 @@ class Term(eqx.Module):
         self.derivatives = tuple(sorted(derivatives))
         self.plan = engine.prepare(network, points.times, points.points)
         self.times = jnp.asarray(points.times, network.dtype)
-        self.starts_at_initial_time = bool(np.isclose(points.times[0], problem.interval.start))
+        elapsed = points.times[0] - problem.interval.start
+        self.starts_at_initial_time = bool(elapsed <= 1e-6 * problem.interval.duration)
         self.num_points = len(points.points)
         columns = self.num_points
         if not engine.couples_columns:
@@ -119,8 +120,8 @@ class LossValue(eqx.Module):
 class Objective(eqx.Module):
     """What training minimises, for a problem, a kind of network and a set of training points.
 
-    `causality` is the epsilon of Eq. temporal_weights; None trains without causal weights. `memory_limit`
-    bounds the bytes of intermediate values held at once.
+    With `causality`, the epsilon of Eq. temporal_weights, it is Eq. causal_loss; with None there are no causal
+    weights. `memory_limit` bounds the bytes of intermediate values held at once.
     """
 
     terms: tuple[Term, ...]
@@ -181,15 +182,16 @@ class Objective(eqx.Module):
 
     def residual_vector(self, network: Network) -> Float[Array, " rows"]:
         """sqrt(w) r for every row, term after term and column after column; its sum of squares is the loss."""
-        weights = self.row_weights(network)
-        return jnp.concatenate(
-            [
-                _over_chunks(lambda chunk, t=term, w=w: t.rows(network, w, chunk[0]), term)
-                .reshape(-1, term.times.size * term.num_equations)[: term.num_points]
-                .ravel()
-                for term, w in zip(self.terms, weights, strict=True)
-            ]
-        )
+        return self.residuals(network, self.row_weights(network))
+
+    def residuals(self, network: Network, row_weights: list[Array]) -> Float[Array, " rows"]:
+        """The residual vector with given weights."""
+
+        def rows(term: Term, weights: Array) -> Array:
+            chunks = _over_chunks(lambda chunk: term.rows(network, weights, chunk[0]), term)
+            return chunks.reshape(-1, *chunks.shape[2:])[: term.num_points].ravel()
+
+        return jnp.concatenate([rows(term, w) for term, w in zip(self.terms, row_weights, strict=True)])
 
     def linearize(
         self, network: Network, row_weights: list[Array]
@@ -220,7 +222,10 @@ class Objective(eqx.Module):
         return [_over_chunks(lambda c, term=term: term.levels(network, *c), term).sum(0) for term in self.terms]
 
     def _causal_weights(self, levels: list[Array]) -> Float[Array, " levels"]:
-        """w_0 = 1, w_i = exp(-epsilon * sum over j < i of L(t_j)), L(t_0) = omega_ic L_ic (Eqs. temporal_*)."""
+        """w_0 = 1, w_i = exp(-epsilon * sum over j < i of L(t_j)) (Eqs. temporal_loss, temporal_weights).
+
+        L(t_0) = omega_ic L_ic, plus omega_res L_res(t_0) where the residual is enforced at t0 too.
+        """
         initial, residual = self.terms[:2]
         per_level = residual.weight * levels[1]
         for term, values in zip(self.terms[2:], levels[2:], strict=True):
@@ -357,5 +362,7 @@ def _check(
         )
     if causality is not None and not (np.isfinite(causality) and causality > 0):
         raise ValueError(f"causality={causality}: epsilon must be positive and finite, or None for no causal weights.")
+    if causality is not None and (np.diff(points.times) <= 0).any():
+        raise ValueError(f"times={points.times.tolist()}: causal weights need increasing time levels.")
     if memory_limit is not None and memory_limit <= 0:
         raise ValueError(f"memory_limit={memory_limit}: give a positive number of bytes, or None.")

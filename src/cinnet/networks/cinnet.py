@@ -205,7 +205,8 @@ def _resolve_mesh(mesh, num_mesh_intervals: int | None, interval: TimeInterval) 
     if num_mesh_intervals is not None:
         return TemporalMesh.uniform(interval, num_mesh_intervals)
     resolved = mesh if isinstance(mesh, TemporalMesh) else TemporalMesh(tuple(mesh))
-    if not np.allclose((resolved.nodes[0], resolved.nodes[-1]), (interval.start, interval.end), rtol=1e-12):
+    gaps = resolved.nodes[0] - interval.start, resolved.nodes[-1] - interval.end
+    if np.abs(gaps).max() > 1e-12 * max(interval.duration, abs(interval.start), abs(interval.end)):
         raise ValueError(
             f"mesh runs from {resolved.nodes[0]} to {resolved.nodes[-1]}, but the time interval is "
             f"[{interval.start}, {interval.end}]; the mesh must span it."

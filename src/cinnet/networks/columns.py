@@ -113,9 +113,9 @@ def shared_plan(
     Nodes after the last query are left out: nothing that is asked for depends on them.
     """
     times = _snap_to_nodes(np.asarray(times), mesh)
-    nodes = np.array(mesh.nodes[:-1])
-    nodes = nodes[nodes < times.max()]
-    num_nodes = len(nodes)
+    past = np.array(mesh.nodes[:-1]) < times.max()
+    num_nodes = max(1, int(past.sum()))  # at t0 alone dI/dt = A(t0, t0) V(t0) still needs the first node
+    nodes = np.array(mesh.nodes[:num_nodes])
     extra = np.unique(times[~np.isin(times, nodes)])
     rows = np.concatenate([nodes, extra])
     query_rows = tuple(int(np.flatnonzero(rows == t)[0]) for t in times)

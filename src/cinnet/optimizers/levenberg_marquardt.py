@@ -7,10 +7,10 @@ factor mu falls when the linear model predicted the gain well and rises when it 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
-from .base import LeastSquares, Optimizer, StepInfo
+from .base import LeastSquares, Optimizer, StepInfo, flatten_parameters
+from .damping import Damping, gain_ratio
 
 _GRAM_BLOCKS = 4  # computes 10 of the 16 blocks of a symmetric product; XLA has no symmetric rank-k update
 
@@ -32,12 +32,18 @@ class LevenbergMarquardt(Optimizer):
     max_damping: float = eqx.field(static=True, default=1e8)
     max_trials: int = eqx.field(static=True, default=12)
 
+    def __check_init__(self):
+        _ = self._damping
+
+    @property
+    def _damping(self) -> Damping:
+        return Damping(self.initial_damping, self.min_damping, self.max_damping, self.max_trials)
+
     def init(self, model: PyTree) -> DampingState:
         return DampingState(jnp.asarray(self.initial_damping, jnp.float64))
 
     def step(self, objective: LeastSquares, model: PyTree, state: DampingState):
-        parameters, static = eqx.partition(model, eqx.is_inexact_array)
-        flat, unravel = ravel_pytree(parameters)
+        flat, rebuild = flatten_parameters(model)
         weights = objective.row_weights(model)
         residuals, jacobian = objective.linearize(model, weights)
         loss = jnp.sum(residuals.astype(jnp.float64) ** 2)
@@ -45,7 +51,7 @@ class LevenbergMarquardt(Optimizer):
         dual = jacobian.shape[0] < jacobian.shape[1]
         gram = _gram(jacobian.T if dual else jacobian).astype(jnp.float64)
 
-        def trial(damping: Array):
+        def trial(damping: Array, _):
             factor = jax.scipy.linalg.cho_factor(gram + damping * loss * jnp.eye(gram.shape[0]))
             if dual:
                 multipliers = jax.scipy.linalg.cho_solve(factor, residuals.astype(jnp.float64))
@@ -53,28 +59,13 @@ class LevenbergMarquardt(Optimizer):
             else:
                 move = -jax.scipy.linalg.cho_solve(factor, gradient.astype(jnp.float64)).astype(flat.dtype)
             predicted = -2 * jnp.vdot(gradient, move) - jnp.sum((jacobian @ move) ** 2)
-            moved = eqx.combine(unravel(flat + move), static)
-            gain = (loss - objective.weighted_loss(moved, weights)) / predicted
-            return flat + move, jnp.where(jnp.isfinite(gain), gain, -1.0)
+            candidate = flat + move
+            return candidate, gain_ratio(loss, objective.weighted_loss(rebuild(candidate), weights), predicted)
 
-        def attempt(carry):
-            damping, _, _, trials = carry
-            candidate, gain = trial(damping)
-            adapted = jnp.select(
-                [gain > 0.75, gain > 0.25, gain > 0.0], [damping / 4, damping, damping * 2], damping * 5
-            )
-            return jnp.clip(adapted, self.min_damping, self.max_damping), candidate, gain, trials + 1
-
-        def rejected(carry):
-            _, _, gain, trials = carry
-            return (gain <= 0.0) & (trials < self.max_trials)
-
-        start = (state.damping, flat, jnp.asarray(-1.0, jnp.float64), jnp.asarray(0))
-        damping, candidate, gain, trials = jax.lax.while_loop(rejected, attempt, start)
+        damping, candidate, gain, trials = self._damping.search(trial, state.damping, flat)
         moved = gain > 0.0
-        model = eqx.combine(unravel(jnp.where(moved, candidate, flat)), static)
         extras = {"damping": damping, "gain": gain, "trials": trials}
-        return model, DampingState(damping), StepInfo(loss, moved, extras)
+        return rebuild(jnp.where(moved, candidate, flat)), DampingState(damping), StepInfo(loss, moved, extras)
 
 
 def _gram(matrix: Float[Array, "rows columns"]) -> Float[Array, "columns columns"]:

@@ -1,0 +1,172 @@
+"""Every choice of a run as data: method, network, points, loss, optimizers. Presets are settings with a name."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .embeddings import default_harmonics
+from .problems.base import EvolutionProblem
+
+METHODS = {
+    "ci-pinn": "CinNet: layers with a causal integral of their past",
+    "causal-pinn": "MLP with causal weights on the residual",
+    "pinn": "MLP",
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Some steps of one optimizer; `columns` of the training points are used, all if None."""
+
+    optimizer: str
+    steps: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    columns: int | None = None
+
+    def __post_init__(self):
+        if self.steps < 0:
+            raise ValueError(f"Stage(steps={self.steps}): the number of steps must not be negative.")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All choices of a run, resolved; equal settings give equal runs on one machine."""
+
+    method: str
+    preset: str
+    seed: int
+    num_times: int
+    num_points: int
+    sampling: str
+    include_start: bool
+    network: str
+    hidden: tuple[int, ...]
+    activation: str
+    harmonics: tuple[int, ...]
+    tensor: str
+    dtype: str
+    residual_weight: float
+    initial_weight: float
+    boundary_weight: float
+    causality: float | str | None
+    stages: tuple[Stage, ...]
+    num_mesh_intervals: int | None = None
+    quadrature: str | None = None
+    temporal_weight: float | None = None
+    gate: str | None = None
+
+    def __post_init__(self):
+        check_name("method", self.method, METHODS)
+        check_name("sampling", self.sampling, ("uniform-grid", "latin-hypercube"))
+        check_name("network", self.network, ("cinnet", "mlp"))
+        if isinstance(self.causality, str):
+            check_name("causality", self.causality, ("auto",))
+        for name in ("num_times", "num_points"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed.")
+        memory = {name: getattr(self, name) for name in ("num_mesh_intervals", "quadrature", "temporal_weight", "gate")}
+        given = [name for name, value in memory.items() if value is not None]
+        if self.network == "mlp" and given:
+            raise ValueError(f"{given[0]}={memory[given[0]]!r} has no effect: the network 'mlp' has no memory.")
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Settings":
+        known = {f.name for f in dataclasses.fields(cls)}
+        unknown = sorted(set(content) - known)
+        if unknown:
+            raise ValueError(f"unknown setting {unknown[0]!r}{suggestion(unknown[0], known)}")
+        values = dict(content)
+        values["stages"] = tuple(Stage(**stage) for stage in values["stages"])
+        for name in ("hidden", "harmonics"):
+            values[name] = tuple(values[name])
+        return cls(**values)
+
+
+def suggestion(name: str, known) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; choose one of {sorted(known)}."
+
+
+def check_name(argument: str, value: Any, known) -> None:
+    if value not in known:
+        raise ValueError(f"{argument}={value!r} is unknown{suggestion(str(value), known)}")
+
+
+def default_grid(problem: EvolutionProblem) -> tuple[int, int]:
+    """The paper's densest training grid of a benchmark; (20, 256) and (20, 1024) for other problems."""
+    if problem.box.dimension <= 1:
+        return (40, 256) if problem.spatial_order >= 4 else (20, 256)
+    return 20, 1024
+
+
+def _common(problem: EvolutionProblem, method: str, preset: str, seed: int, grid: tuple[int, int]) -> dict[str, Any]:
+    return {
+        "method": method,
+        "preset": preset,
+        "seed": seed,
+        "num_times": grid[0],
+        "num_points": grid[1],
+        "sampling": "uniform-grid" if problem.box.dimension <= 1 else "latin-hypercube",
+        "network": "cinnet" if method == "ci-pinn" else "mlp",
+        "harmonics": default_harmonics(problem.box, problem.spatial_order),
+        "activation": "tanh",
+        "residual_weight": 1.0,
+        "initial_weight": 100.0,
+        "boundary_weight": 100.0,
+    }
+
+
+def _paper(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
+    """Section 4 to the letter: 4x128, tanh, N_s = 4 N_t, left rectangles, 300,000 steps of Adam."""
+    memory = {"num_mesh_intervals": 4 * grid[0], "quadrature": "left-rectangle", "temporal_weight": 2.0}
+    return {
+        "include_start": False,
+        "hidden": (128, 128, 128, 128),
+        "tensor": "paper",
+        "dtype": "float32",
+        "causality": 100.0 if method == "causal-pinn" else None,
+        "stages": (Stage("adam", 300_000),),
+        **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
+    }
+
+
+def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
+    """A small network, causal weights and Levenberg-Marquardt: the shortest time to the paper's accuracy."""
+    memory = {"num_mesh_intervals": grid[0], "quadrature": "product-linear", "temporal_weight": 2.0}
+    return {
+        "include_start": True,
+        "hidden": (24, 24, 24),
+        "tensor": "complete",
+        "dtype": "float32",
+        "causality": None if method == "pinn" else 100.0,
+        "stages": (Stage("levenberg-marquardt", 300),),
+        **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
+    }
+
+
+PRESETS = {"paper": _paper, "fast": _fast}
+
+
+def resolve_settings(
+    problem: EvolutionProblem,
+    method: str = "ci-pinn",
+    preset: str = "fast",
+    seed: int = 0,
+    grid: tuple[int, int] | None = None,
+    **overrides: Any,
+) -> Settings:
+    """The settings of a method and preset for a problem, with any of them overridden by name."""
+    check_name("method", method, METHODS)
+    check_name("preset", preset, PRESETS)
+    grid = default_grid(problem) if grid is None else grid
+    values = _common(problem, method, preset, seed, grid) | PRESETS[preset](problem, method, grid)
+    known = {f.name for f in dataclasses.fields(Settings)} - {"method", "preset", "seed"}
+    for name in overrides:
+        if name not in known:
+            raise ValueError(f"unknown setting {name!r}{suggestion(name, known)}")
+    return Settings(**(values | overrides))

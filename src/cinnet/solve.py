@@ -1,0 +1,162 @@
+"""One call from a problem to its solution, with everything a run leaves on disk."""
+
+import json
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .metrics import predict, relative_error
+from .problems import PROBLEMS
+from .problems.base import EvolutionProblem
+from .reference import reference_solution
+from .settings import Settings, resolve_settings
+from .solution import Solution, test_grid
+from .training import Budget, Trainer
+from .training.checkpoint import CheckpointError, write_json
+
+CONFIG_FILE = "config.json"
+RESULT_FILE = "result.json"
+
+
+def solve(
+    problem: EvolutionProblem | str,
+    method: str = "ci-pinn",
+    preset: str = "fast",
+    *,
+    seed: int = 0,
+    grid: tuple[int, int] | None = None,
+    budget: float | Budget | None = None,
+    folder: str | Path | None = None,
+    reference: bool = True,
+    watch: Callable[[dict[str, float]], None] | None = None,
+    **overrides: Any,
+) -> Solution:
+    """Solve an evolution equation with a physics-informed network.
+
+    `grid` is the paper's (N_t, N_x). `budget` limits the seconds of training. With a `folder`, the run is saved there
+    and calling again with the same folder goes on where it was. Any setting can be overridden by name, for
+    example hidden=(32, 32). `reference=False` skips the comparison with the spectral reference.
+    """
+    problem = named_problem(problem) if isinstance(problem, str) else problem
+    settings = resolve_settings(problem, method, preset, seed, grid, **overrides)
+    return run(problem, settings, budget=budget, folder=folder, reference=reference, watch=watch)
+
+
+def run(
+    problem: EvolutionProblem,
+    settings: Settings,
+    *,
+    budget: float | Budget | None = None,
+    folder: str | Path | None = None,
+    reference: bool = True,
+    watch: Callable[[dict[str, float]], None] | None = None,
+) -> Solution:
+    """Train as the settings say and report; see `solve`."""
+    budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
+    folder = None if folder is None else Path(folder)
+    with jax.enable_x64(True):
+        if folder is not None:
+            _claim(folder, problem, settings)
+        error_of = _error_function(problem) if reference and problem.box.periodic else None
+        trainer = Trainer(problem, settings, folder, watch, error_of)
+        outcome = trainer.run(budget)
+        result = {
+            "problem": problem.name,
+            "method": settings.method,
+            "preset": settings.preset,
+            "seed": settings.seed,
+            "status": outcome.status,
+            "num_times": settings.num_times,
+            "num_points": settings.num_points,
+            "num_mesh_intervals": settings.num_mesh_intervals,
+            "parameters": int(sum(leaf.size for leaf in jax.tree.leaves(outcome.network))),
+            "steps": outcome.steps,
+            "wall_seconds": round(outcome.seconds, 2),
+            "gemm_seconds": round(gemm_seconds(), 4),
+            "relative_l2_error": None if error_of is None else error_of(outcome.network),
+            "final": outcome.records[-1] if outcome.records else {},
+            "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},
+        }
+        if folder is not None:
+            write_json(folder / RESULT_FILE, result)
+    return Solution(problem, outcome.network, settings, result, outcome.records)
+
+
+def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solution:
+    """A finished run from its folder. The problem is found by name if it is built in, else it must be given."""
+    folder = Path(folder)
+    config = _read_json(folder / CONFIG_FILE)
+    result = _read_json(folder / RESULT_FILE)
+    settings = Settings.from_json(config["settings"])
+    if problem is None:
+        problem = _described(config["problem"])
+    with jax.enable_x64(True):
+        trainer = Trainer(problem, settings, folder)
+    return Solution(problem, trainer.state.best_network, settings, result, trainer.records)
+
+
+def named_problem(name: str) -> EvolutionProblem:
+    from .settings import check_name
+
+    check_name("problem", name, PROBLEMS)
+    return PROBLEMS[name]()
+
+
+def describe(problem: EvolutionProblem) -> dict[str, Any]:
+    """A problem as data: its name and the values of its parameters."""
+    import dataclasses
+
+    values = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}
+    names = {cls: name for name, cls in PROBLEMS.items()}
+    return {
+        "name": names.get(type(problem), problem.name),
+        "parameters": {name: np.asarray(value).tolist() for name, value in values.items()},
+    }
+
+
+def _described(description: dict[str, Any]) -> EvolutionProblem:
+    if description["name"] not in PROBLEMS:
+        raise ValueError(f"the run solved {description['name']!r}, which is not built in; pass load(folder, problem).")
+    return PROBLEMS[description["name"]](**description["parameters"])
+
+
+def _claim(folder: Path, problem: EvolutionProblem, settings: Settings) -> None:
+    """Write the configuration of a new run; refuse a folder that holds another one."""
+    config = {"problem": describe(problem), "settings": settings.to_json()}
+    path = folder / CONFIG_FILE
+    if path.exists():
+        if _read_json(path) != json.loads(json.dumps(config)):
+            raise ValueError(f"folder={str(folder)!r} holds a run with another configuration; choose another folder.")
+        return
+    write_json(path, config)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} does not exist; {path.parent} is not a finished run folder.") from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None
+
+
+def _error_function(problem: EvolutionProblem) -> Callable[..., float]:
+    times, points = test_grid(problem)
+    exact = reference_solution(problem).on_grid(times, points)
+    return lambda network: relative_error(next(iter(predict(network, times, points).values())), exact)
+
+
+def gemm_seconds() -> float:
+    """The time of one 4096^3 float32 GEMM, the unit in which times compare across machines."""
+    matrix = jnp.ones((4096, 4096), jnp.float32)
+    multiply = jax.jit(jnp.matmul)
+    multiply(matrix, matrix).block_until_ready()
+    start = time.perf_counter()
+    multiply(matrix, matrix).block_until_ready()
+    return time.perf_counter() - start
