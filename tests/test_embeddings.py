@@ -27,9 +27,7 @@ def test_features_are_the_papers_in_the_papers_order(box, harmonics):
 
 def test_complete_features_are_all_products_of_the_one_dimensional_ones():
     point = np.array([0.3, 0.9])
-    along = [
-        paper_features(point[[i]], [axis.lower], [axis.upper], (2,)) for i, axis in enumerate(TORUS.axes)
-    ]
+    along = [paper_features(point[[i]], [axis.lower], [axis.upper], (2,)) for i, axis in enumerate(TORUS.axes)]
     embedding = Embedding(TORUS, 2, tensor="complete")
     expected = [a * b for a, b in itertools.product(*along)]
     np.testing.assert_allclose(embedding(jnp.asarray(point)), expected, rtol=1e-14)

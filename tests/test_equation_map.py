@@ -32,5 +32,7 @@ def test_code_names_the_equation_and_the_test_exists(label, code, test):
     assert re.search(rf"Eqs?\. .*\b{label}\b", target.__doc__ or ""), f"{code} does not name Eq. {label}"
 
     path, _, function = test.partition("::")
-    defined = {node.name for node in ast.walk(ast.parse((ROOT / path).read_text())) if isinstance(node, ast.FunctionDef)}
+    defined = {
+        node.name for node in ast.walk(ast.parse((ROOT / path).read_text())) if isinstance(node, ast.FunctionDef)
+    }
     assert function in defined

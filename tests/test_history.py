@@ -207,7 +207,11 @@ def test_names_numbers_and_functions_resolve():
         (lambda: Monomial(float("nan")), ValueError, r"exponent=nan"),
         (lambda: resolve_quadrature("simpson"), ValueError, "quadrature='simpson'.*left-rectangle"),
         (lambda: resolve_weight("2"), TypeError, "temporal_weight.*2|weight"),
-        (lambda: per_layer([2.0], 3, resolve_weight, "temporal_weight"), ValueError, "temporal_weight has 1 .* 3 layers"),
+        (
+            lambda: per_layer([2.0], 3, resolve_weight, "temporal_weight"),
+            ValueError,
+            "temporal_weight has 1 .* 3 layers",
+        ),
     ],
 )
 def test_history_errors(make, error, message):

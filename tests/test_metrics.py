@@ -60,7 +60,8 @@ def test_times_outside_the_interval_are_refused():
 
 
 def test_residual_over_time_is_the_mean_square_at_each_time():
-    at = {index: np.asarray(v)[..., 0] for index, v in nested_derivatives(NETWORK, TIMES, GRID, ((0, 2), (1, 0))).items()}
+    derivatives = nested_derivatives(NETWORK, TIMES, GRID, ((0, 2), (1, 0)))
+    at = {index: np.asarray(value)[..., 0] for index, value in derivatives.items()}
     residual = at[1, 0] - 0.1 * at[0, 2] + 5 * (at[0, 0] ** 3 - at[0, 0])
     result = residual_over_time(PROBLEM, NETWORK, TIMES, GRID)
     np.testing.assert_allclose(result, (residual**2).mean(axis=1), rtol=1e-11)

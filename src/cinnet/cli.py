@@ -69,6 +69,6 @@ def reference(problem: str, tolerance: float | None, output: Path, no_cache: boo
     else:
         times = np.linspace(interval.start, interval.end, 3)
         values = solution.on_grid(times, points)[..., 0].reshape(len(times), len(axes[0]), len(axes[1]))
-        figure = plot_plane_snapshots(times, *axes, values, f"{problem}, reference")
+        figure = plot_plane_snapshots(times, axes[0], axes[1], values, f"{problem}, reference")
     figure.savefig(path)
     click.echo(f"figure: {path}")

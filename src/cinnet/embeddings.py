@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .domains import Box, Periodic
+from .domains import Axis, Box
 from .fields import MultiIndex, factorial
 from .jets import Jet
 
@@ -65,7 +65,7 @@ class Embedding(eqx.Module):
         orders = list(itertools.product(*(range(1, count + 1) for count in self.harmonics)))
         return [tuple(2 * m - c for m, c in zip(order, kind, strict=True)) for kind in kinds for order in orders]
 
-    def _axis_features(self, x: Float[Array, " points"], axis: Periodic, count: int, order: int) -> Array:
+    def _axis_features(self, x: Float[Array, " points"], axis: Axis, count: int, order: int) -> Array:
         """The `order`-th derivative of (1, cos(w x), sin(w x), ...) at every point."""
         frequency = np.arange(1, count + 1) * (2 * np.pi / axis.length)
         phase = x[:, None] * frequency.astype(x.dtype)

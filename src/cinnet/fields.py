@@ -75,7 +75,7 @@ class Field:
         self._dimension = dimension
         self._derivative = derivative
 
-    def derivative(self, *, t: int = 0, **orders: int) -> Array:
+    def derivative(self, *, t: int = 0, **orders: int) -> Array | float:
         """A derivative by its orders: `u.derivative(t=1, x=2)` is u_txx."""
         name = "t" * t + "".join(axis * order for axis, order in orders.items())
         index = parse_derivative(name, self._dimension) if name else self._zero
@@ -91,7 +91,7 @@ class Field:
         return (0,) * (1 + self._dimension)
 
     @property
-    def value(self) -> Array:
+    def value(self) -> Array | float:
         return self._derivative(self._zero)
 
     @property
@@ -107,7 +107,7 @@ class Field:
         axes = AXIS_NAMES[: self._dimension]
         return _total([getattr(self, a * 2 + b * 2) for a in axes for b in axes], "bilaplacian")
 
-    def __getattr__(self, name: str) -> Array:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         index = parse_derivative(name, self._dimension)
@@ -119,7 +119,7 @@ class Field:
         return self._derivative(index)
 
     def __jax_array__(self) -> Array:
-        return self.value
+        return jnp.asarray(self.value)
 
     def _combine(self, other: Any, on_fields: Callable, on_arrays: Callable):
         if _is_constant(other):
@@ -193,7 +193,9 @@ class Field:
 def _value_alone(dimension: int, children: tuple) -> Field:
     def derivative(index: MultiIndex):
         if any(index):
-            raise ValueError(f"{derivative_name(index)} was asked for inside a compiled function, where only u is known.")
+            raise ValueError(
+                f"{derivative_name(index)} was asked for inside a compiled function, where only u is known."
+            )
         return children[0]
 
     return Field(dimension, derivative)

@@ -10,6 +10,7 @@ and only w differs between rules. A time on a node belongs to the interval on it
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -95,7 +96,8 @@ class Monomial(TemporalWeight):
         safe_length = jnp.where(length > 0, length, 1.0)
         scale = duration**-q
         closed = scale * primitive1, scale * (far * primitive1 - primitive2) / safe_length
-        return tuple(jnp.where(length < 0.5 * far, n, c) for n, c in zip(numeric, closed, strict=True))
+        distant = length < 0.5 * far
+        return jnp.where(distant, numeric[0], closed[0]), jnp.where(distant, numeric[1], closed[1])
 
 
 def _power(base: Array, exponent: float) -> Array:
@@ -127,7 +129,7 @@ class CustomWeight(TemporalWeight):
 class Quadrature(eqx.Module):
     """A rule for the causal integral on a fixed mesh."""
 
-    uses_own_feature: eqx.AbstractClassVar[bool]
+    uses_own_feature: ClassVar[bool]
 
     @abc.abstractmethod
     def __call__(

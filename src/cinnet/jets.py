@@ -99,7 +99,7 @@ class Tanh(Activation):
     def taylor(self, x: Array, order: int) -> list[Array]:
         coefficients = [jnp.tanh(x)]
         for n in range(order):
-            square = sum(coefficients[k] * coefficients[n - k] for k in range(n + 1))
+            square = sum((coefficients[k] * coefficients[n - k] for k in range(n + 1)), start=jnp.zeros((), x.dtype))
             coefficients.append(((1.0 if n == 0 else 0.0) - square) / (n + 1))
         return coefficients
 

@@ -226,6 +226,7 @@ class Objective(eqx.Module):
 
         L(t_0) = omega_ic L_ic, plus omega_res L_res(t_0) where the residual is enforced at t0 too.
         """
+        assert self.causality is not None
         initial, residual = self.terms[:2]
         per_level = residual.weight * levels[1]
         for term, values in zip(self.terms[2:], levels[2:], strict=True):
@@ -242,6 +243,7 @@ class Objective(eqx.Module):
         """The weight of every term's mean square at every time level."""
         if self.causality is None:
             return [jnp.full_like(term.times, term.weight / term.times.size) for term in self.terms]
+        assert levels is not None
         causal = self._causal_weights(levels)
         scale = 1.0 / causal.size
         later = causal if self.terms[1].starts_at_initial_time else causal[1:]

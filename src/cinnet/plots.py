@@ -1,20 +1,22 @@
 """Figures in one consistent style, colour-blind safe."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from cycler import cycler
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "figure.dpi": 120,
     "savefig.dpi": 200,
     "figure.constrained_layout.use": True,
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.prop_cycle": plt.cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]),
+    "axes.prop_cycle": cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]),
 }
 FIELD_COLOURS = "RdBu_r"
 

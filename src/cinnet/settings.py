@@ -16,6 +16,9 @@ METHODS = {
 }
 
 
+MEMORY_SETTINGS = ("num_mesh_intervals", "quadrature", "temporal_weight", "gate")
+
+
 @dataclass(frozen=True)
 class Stage:
     """Some steps of one optimizer; `columns` of the training points are used, all if None."""
@@ -66,7 +69,7 @@ class Settings:
         for name in ("num_times", "num_points"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed.")
-        memory = {name: getattr(self, name) for name in ("num_mesh_intervals", "quadrature", "temporal_weight", "gate")}
+        memory = {name: getattr(self, name) for name in MEMORY_SETTINGS}
         given = [name for name, value in memory.items() if value is not None]
         if self.network == "mlp" and given:
             raise ValueError(f"{given[0]}={memory[given[0]]!r} has no effect: the network 'mlp' has no memory.")

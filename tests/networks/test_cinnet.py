@@ -49,18 +49,28 @@ def jets_of(network, times, points, wanted):
 
 
 SECOND_ORDER = ((0, 2), (1, 1))
-CASES = {rule: (functools.partial(make, quadrature=rule), ((0, 4), (1, 1))) for rule in QUADRATURES} | {
+WIDTHS = {"left-rectangle": (3,), "product-constant": (3,), "product-linear": (4, 3)}
+CASES = {rule: (functools.partial(make, quadrature=rule, hidden=WIDTHS[rule]), ((0, 4), (1, 1))) for rule in WIDTHS}
+CASES |= {
     "sin, two outputs": (functools.partial(make, activation="sin", outputs=2, hidden=(3,)), SECOND_ORDER),
-    "own activation, fixed gate": (functools.partial(make, activation=Quadratic(), gate="fixed", hidden=(3,)), SECOND_ORDER),
+    "own activation, fixed gate": (
+        functools.partial(make, activation=Quadratic(), gate="fixed", hidden=(3,)),
+        SECOND_ORDER,
+    ),
     "another rule and weight in each layer": (
-        functools.partial(make, quadrature=list(QUADRATURES), temporal_weight=[0.0, Exponential(2.0), lambda t, s: t * s]),
+        functools.partial(
+            make, quadrature=list(QUADRATURES), temporal_weight=[0.0, Exponential(2.0), lambda t, s: t * s]
+        ),
         SECOND_ORDER,
     ),
     "exponent 0.5, uneven mesh": (
         functools.partial(make, quadrature="product-linear", temporal_weight=0.5, mesh=UNEVEN, hidden=(3,)),
         SECOND_ORDER,
     ),
-    "exponent 3.7": (functools.partial(make, quadrature="product-constant", temporal_weight=3.7, hidden=(3,)), SECOND_ORDER),
+    "exponent 3.7": (
+        functools.partial(make, quadrature="product-constant", temporal_weight=3.7, hidden=(3,)),
+        SECOND_ORDER,
+    ),
     "ordinary": (functools.partial(make, Box(), outputs=2, quadrature="product-linear", hidden=(3,)), ((1,),)),
     "torus": (functools.partial(make, TORUS, harmonics=1, hidden=(3,)), ((0, 4, 0), (0, 2, 2), (0, 0, 4), (1, 1, 0))),
     "strip": (
@@ -120,7 +130,9 @@ def test_forward_pass_equals_explicit_loops(rule, mesh):
     evaluate = eqx.filter_jit(network)
     for t in TIMES:
         features = paper_features(np.array([0.3]), [-1.0], [1.0], (2,))
-        expected = cinnet_by_loops(layers, features, np.array(mesh), rule, lambda t, s: ((t - s) / 1.5) ** 2, np.tanh, t)
+        expected = cinnet_by_loops(
+            layers, features, np.array(mesh), rule, lambda t, s: ((t - s) / 1.5) ** 2, np.tanh, t
+        )
         np.testing.assert_allclose(evaluate(jnp.asarray(t), jnp.array([0.3])), expected, rtol=1e-11)
 
 
@@ -207,5 +219,5 @@ def test_construction_errors(options, message):
 def test_mesh_may_be_given_as_an_object_and_the_span_is_compared_with_the_duration():
     assert make(mesh=TemporalMesh(UNEVEN)).mesh.nodes == UNEVEN
     short = TimeInterval(0.0, 1e-9)
-    with pytest.raises(ValueError, match="mesh runs from 0.0 to 5e-09"):
+    with pytest.raises(ValueError, match=r"mesh runs from 0.0 to 5e-09"):
         CinNet(LINE, short, mesh=(0.0, 5e-9), key=jax.random.key(0))

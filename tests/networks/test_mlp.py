@@ -19,11 +19,15 @@ class Cubic(Activation):
     """x + x^3 / 10, a user's own activation."""
 
     def taylor(self, x, order):
-        return [x + 0.1 * x**3, 1 + 0.3 * x**2, 0.3 * x, jnp.full_like(x, 0.1), *[jnp.zeros_like(x)] * order][: order + 1]
+        return [x + 0.1 * x**3, 1 + 0.3 * x**2, 0.3 * x, jnp.full_like(x, 0.1), *[jnp.zeros_like(x)] * order][
+            : order + 1
+        ]
 
 
 def make(box, **options):
-    return MLP(box, INTERVAL, **{"hidden": (4, 3), "harmonics": 2, "dtype": "float64", "key": jax.random.key(1)} | options)
+    return MLP(
+        box, INTERVAL, **{"hidden": (4, 3), "harmonics": 2, "dtype": "float64", "key": jax.random.key(1)} | options
+    )
 
 
 def points_in(box):

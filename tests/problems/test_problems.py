@@ -246,7 +246,11 @@ def variant(**changes):
         ({"residual": lambda self, u, t, x: u.x}, ValueError, r"Variant: residual never reads u\.t"),
         ({"residual": lambda self, u, t, x: (u.t, u.t)}, ValueError, "Variant: residual returns 2 equation"),
         ({"residual": lambda self, u, t, x: u.t * jnp.ones(3)}, ValueError, r"shape \(3,\)"),
-        ({"initial": lambda self, x: 1 / (x + 1)}, ValueError, r"Variant: the initial value is \[inf\] at .* = \[-1.0\]"),
+        (
+            {"initial": lambda self, x: 1 / (x + 1)},
+            ValueError,
+            r"Variant: the initial value is \[inf\] at .* = \[-1.0\]",
+        ),
         ({"initial": lambda self, x: (x, x)}, ValueError, r"Variant: initial returns values of shape \(2,\)"),
         ({"components": ()}, ValueError, r"components=\(\)"),
         ({"components": ("u", "u")}, ValueError, r"components=\('u', 'u'\)"),

@@ -99,7 +99,7 @@ class CausalIntegral(Layer):
 def _integrate(history: History, features: Array, num_nodes: int) -> Array:
     """I at every row from V at the nodes, and at the row itself where the rule uses it."""
     integral = history.values(features[:num_nodes])
-    return integral if history.own is None else integral + history.own * features
+    return integral if history.own is None else integral + history.own.rows * features
 
 
 def _integrate_rates(history: History, features: Array, feature_rates: Array | Callable, plan: TimePlan) -> Array:
@@ -108,7 +108,8 @@ def _integrate_rates(history: History, features: Array, feature_rates: Array | C
     if history.own is None:
         return integral
     rates = feature_rates() if callable(feature_rates) else feature_rates
-    return integral + history.query_own_rate * plan.at_queries(features) + history.query_own * rates
+    own = history.own
+    return integral + own.query_rates * plan.at_queries(features) + own.queries * rates
 
 
 class CinNet(Network):
@@ -174,8 +175,9 @@ class CinNet(Network):
         return list(zip(self.temporal_weights, self.quadratures, strict=True))
 
     def plan(self, times):
-        make = shared_plan if np.ndim(times) == 1 else scattered_plan
-        return make(times, self.mesh, self.rules, self.dtype)
+        if np.ndim(times) == 1:
+            return shared_plan(np.asarray(times), self.mesh, self.rules, self.dtype)
+        return scattered_plan(jnp.asarray(times), self.mesh, self.rules, self.dtype)
 
     def __call__(self, t, x=()):
         clock, features = self._input(t, x)

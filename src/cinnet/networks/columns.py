@@ -9,6 +9,7 @@ history is one plain GEMM.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -34,17 +35,20 @@ class Mixing(eqx.Module):
         return jnp.concatenate([mixed, jnp.einsum("rnc,ncw->rcw", self.scattered, features)])
 
 
-class History(eqx.Module):
-    """The causal integral of one layer as linear maps; the `own` parts multiply a row's own feature.
+class OwnFeature(eqx.Module):
+    """The part of a time's own feature in its integral, and in the rate of that integral."""
 
-    For a rule that does not use the feature at t itself, the `own` parts are None.
-    """
+    rows: Float[Array, "rows #columns 1"]
+    queries: Float[Array, "queries #columns 1"]
+    query_rates: Float[Array, "queries #columns 1"]
+
+
+class History(eqx.Module):
+    """The causal integral of one layer as linear maps; `own` is None for rules that do not use the feature at t."""
 
     values: Mixing
     rates: Mixing
-    own: Float[Array, "rows #columns 1"] | None = None
-    query_own: Float[Array, "queries #columns 1"] | None = None
-    query_own_rate: Float[Array, "queries #columns 1"] | None = None
+    own: OwnFeature | None = None
 
 
 class TimePlan(eqx.Module):
@@ -96,7 +100,7 @@ def _host_weights(times: np.ndarray, mesh: TemporalMesh, rule: Rule) -> HistoryW
 def _node_mixing(num_nodes: int, mesh: TemporalMesh, rule: Rule) -> np.ndarray:
     """Sums over history for the first nodes; a node's own feature is itself a history node, so it is the diagonal."""
     weights = _host_weights(np.array(mesh.nodes[:num_nodes]), mesh, rule)
-    return weights.nodes[:, :num_nodes] + np.diag(weights.own)
+    return np.asarray(weights.nodes)[:, :num_nodes] + np.diag(weights.own)
 
 
 def _each_once(rules: Sequence[Rule], make: Callable[[Rule], History]) -> tuple[History, ...]:
@@ -120,8 +124,8 @@ def shared_plan(
     rows = np.concatenate([nodes, extra])
     query_rows = tuple(int(np.flatnonzero(rows == t)[0]) for t in times)
 
-    def cast(array: np.ndarray) -> Array:
-        return jnp.asarray(array.astype(dtype))
+    def cast(array: Any) -> Array:
+        return jnp.asarray(np.asarray(array).astype(dtype))
 
     def history(rule: Rule) -> History:
         at_extra, at_queries = _host_weights(extra, mesh, rule), _host_weights(times, mesh, rule)
@@ -130,7 +134,8 @@ def shared_plan(
         if not rule[1].uses_own_feature:
             return History(values, rates)
         own = np.concatenate([np.zeros(num_nodes), at_extra.own])
-        return History(values, rates, *(cast(w[:, None, None]) for w in (own, at_queries.own, at_queries.own_rate)))
+        parts = (own, at_queries.own, at_queries.own_rate)
+        return History(values, rates, OwnFeature(*(cast(w[:, None, None]) for w in parts)))
 
     return TimePlan(_clock(rows, mesh.interval, dtype), query_rows, num_nodes, _each_once(rules, history))
 
@@ -161,7 +166,7 @@ def scattered_plan(
         if not rule[1].uses_own_feature:
             return History(values, rates)
         own = jnp.concatenate([jnp.zeros((num_nodes, num_columns), dtype), weights.own])
-        return History(values, rates, *(w[..., None] for w in (own, weights.own, weights.own_rate)))
+        return History(values, rates, OwnFeature(*(w[..., None] for w in (own, weights.own, weights.own_rate))))
 
     node_clock = _clock(np.array(mesh.nodes[:-1]), mesh.interval, dtype)
     node_clock = jnp.broadcast_to(node_clock, (num_nodes, num_columns, 1))

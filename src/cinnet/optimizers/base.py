@@ -2,13 +2,14 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Num, PyTree
 
 
+@runtime_checkable
 class LeastSquares(Protocol):
     """A sum of weighted squares over the parameters of a pytree.
 
@@ -16,16 +17,16 @@ class LeastSquares(Protocol):
     `loss_and_gradient` returns has the loss in its attribute `total`.
     """
 
-    def loss_and_gradient(self, model: PyTree) -> tuple[Any, PyTree]: ...
+    def loss_and_gradient(self, model: PyTree, /) -> tuple[Any, PyTree]: ...
 
-    def row_weights(self, model: PyTree) -> list[Array]: ...
+    def row_weights(self, model: PyTree, /) -> list[Array]: ...
 
-    def weighted_loss(self, model: PyTree, row_weights: list[Array]) -> Float[Array, ""]: ...
+    def weighted_loss(self, model: PyTree, row_weights: list[Array], /) -> Float[Array, ""]: ...
 
-    def residuals(self, model: PyTree, row_weights: list[Array]) -> Float[Array, " rows"]: ...
+    def residuals(self, model: PyTree, row_weights: list[Array], /) -> Float[Array, " rows"]: ...
 
     def linearize(
-        self, model: PyTree, row_weights: list[Array]
+        self, model: PyTree, row_weights: list[Array], /
     ) -> tuple[Float[Array, " rows"], Float[Array, "rows parameters"]]: ...
 
 

@@ -17,7 +17,7 @@ class GradientState(eqx.Module):
 
 
 def initial_state(transformation: optax.GradientTransformation, model: PyTree) -> GradientState:
-    return GradientState(jnp.asarray(0, jnp.int32), transformation.init(eqx.filter(model, eqx.is_inexact_array)))
+    return GradientState(jnp.zeros((), jnp.int_), transformation.init(eqx.filter(model, eqx.is_inexact_array)))
 
 
 def gradient_step(
@@ -46,4 +46,4 @@ def gradient_step(
 
 
 def _norm(tree: PyTree) -> Array:
-    return jnp.sqrt(sum(jnp.sum(leaf.astype(jnp.float64) ** 2) for leaf in jax.tree.leaves(tree)))
+    return jnp.sqrt(sum(jnp.sum(leaf.astype(float) ** 2) for leaf in jax.tree.leaves(tree)))

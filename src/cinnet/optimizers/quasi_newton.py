@@ -5,7 +5,7 @@ network; float64 must be enabled.
 """
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -41,20 +41,25 @@ class LBFGS(Optimizer):
 
     def init(self, model: PyTree) -> PyTree:
         flat, _ = flatten_parameters(model)
-        return self._transformation.init(flat.astype(jnp.float64))
+        return self._fresh(flat.astype(jnp.float64))
+
+    def _fresh(self, position: Float[Array, " parameters"]) -> PyTree:
+        # Some of Optax's leaves begin weakly typed and do not stay so, which would compile the step twice.
+        return jax.tree.map(lambda leaf: leaf.astype(leaf.dtype), self._transformation.init(position))
 
     def step(self, objective: LeastSquares, model: PyTree, state: PyTree):
         flat, rebuild = flatten_parameters(model)
         loss_function = _frozen_loss(objective, model, rebuild)
         position = flat.astype(jnp.float64)
         loss, gradient = jax.value_and_grad(loss_function)(position)
+        updates: Any
+        proposed: Any
         updates, proposed = self._transformation.update(
             gradient, state, position, value=loss, grad=gradient, value_fn=loss_function
         )
         search = proposed[-1]
         moved = search.value < loss
-        fresh = self._transformation.init(position)
-        state = jax.tree.map(lambda new, reset: jnp.where(moved, new, reset), proposed, fresh)
+        state = jax.tree.map(lambda new, reset: jnp.where(moved, new, reset), proposed, self._fresh(position))
         extras = {
             "step_length": search.learning_rate,
             "evaluations": search.info.num_linesearch_steps + 1,

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..conditions import BoundaryCondition
@@ -118,7 +119,7 @@ class EvolutionProblem(eqx.Module):
                 f"{where}: initial returns values of shape {values.shape[1:]} at a point, "
                 f"expected one number for each of the components {self.components}."
             )
-        if isinstance(values, jax.core.Tracer):
+        if isinstance(values, Tracer):
             return
         finite = np.isfinite(values).all(axis=-1)
         if not finite.all():

@@ -9,7 +9,7 @@ from ..losses import LossWeights, Objective
 from ..networks import MLP, CinNet, Network
 from ..problems.base import EvolutionProblem
 from ..sampling import TrainingPoints, latin_hypercube, uniform_grid
-from ..settings import Settings
+from ..settings import MEMORY_SETTINGS, Settings
 
 FIRST_AUTOMATIC_CAUSALITY = 1.0
 
@@ -26,15 +26,8 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
     }
     if settings.network == "mlp":
         return MLP(problem.box, problem.interval, **common)
-    return CinNet(
-        problem.box,
-        problem.interval,
-        num_mesh_intervals=settings.num_mesh_intervals,
-        quadrature=settings.quadrature,
-        temporal_weight=settings.temporal_weight,
-        gate=settings.gate,
-        **common,
-    )
+    memory = {name: getattr(settings, name) for name in MEMORY_SETTINGS}
+    return CinNet(problem.box, problem.interval, **memory, **common)
 
 
 def build_points(problem: EvolutionProblem, settings: Settings) -> TrainingPoints:
@@ -60,7 +53,7 @@ def held_out_points(problem: EvolutionProblem, settings: Settings) -> TrainingPo
     if settings.sampling == "latin-hypercube":
         other = dataclasses.replace(settings, seed=settings.seed + 1_000_003)
         return TrainingPoints(between, build_points(problem, other).points)
-    shift = [axis.length / count / 2 for axis, count in zip(problem.box.axes, points.counts, strict=True)]
+    shift = [axis.length / count / 2 for axis, count in zip(problem.box.axes, points.counts or (), strict=True)]
     shifted = points.points + np.array(shift)
     inside = np.all(shifted <= [axis.upper for axis in problem.box.axes], axis=1)
     return TrainingPoints(between, shifted[inside])
@@ -69,6 +62,6 @@ def held_out_points(problem: EvolutionProblem, settings: Settings) -> TrainingPo
 def build_objective(
     problem: EvolutionProblem, settings: Settings, network: Network, points: TrainingPoints
 ) -> Objective:
-    causality = FIRST_AUTOMATIC_CAUSALITY if settings.causality == "auto" else settings.causality
+    causality = FIRST_AUTOMATIC_CAUSALITY if isinstance(settings.causality, str) else settings.causality
     weights = LossWeights(settings.residual_weight, settings.initial_weight, settings.boundary_weight)
     return Objective(problem, network, points, weights=weights, causality=causality)

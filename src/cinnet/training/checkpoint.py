@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
@@ -47,7 +48,7 @@ def save_checkpoint(path: Path, tree: PyTree, metadata: dict[str, Any]) -> None:
     header = {"version": FORMAT_VERSION, "checksum": _checksum(leaves), "metadata": metadata}
     buffer = io.BytesIO()
     arrays = {f"leaf{number:05d}": leaf for number, leaf in enumerate(leaves)}
-    np.savez(buffer, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    np.savez(buffer, allow_pickle=False, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
     if path.exists():
         previous = path.with_name(path.name + PREVIOUS_SUFFIX)
         previous.unlink(missing_ok=True)
@@ -91,15 +92,17 @@ def _load(path: Path, like: Callable[[dict[str, Any]], PyTree]) -> tuple[PyTree,
 
 
 def _to_host(leaf: Any) -> np.ndarray:
-    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        leaf = jax.random.key_data(leaf)
-    return np.asarray(leaf)
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
 
 
 def _from_host(leaf: np.ndarray, model: Any) -> Any:
-    if isinstance(model, jax.Array) and jax.dtypes.issubdtype(model.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(leaf)
-    return jax.numpy.asarray(leaf) if isinstance(model, jax.Array) else leaf
+    if _is_key(model):
+        return jax.random.wrap_key_data(jnp.asarray(leaf))
+    return jnp.asarray(leaf) if isinstance(model, jax.Array) else leaf
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _checksum(leaves: list[np.ndarray]) -> str:

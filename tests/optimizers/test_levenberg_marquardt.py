@@ -1,0 +1,86 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from least_squares_problems import MATRIX, PROBLEMS, TARGET, Residuals, linear_residual, train
+
+from cinnet.optimizers import LevenbergMarquardt
+from cinnet.optimizers.damping import Damping, gain_ratio
+from cinnet.optimizers.levenberg_marquardt import DampingState
+
+
+def test_step_solves_the_damped_normal_equations():
+    optimizer = LevenbergMarquardt(initial_damping=0.3)
+    x, _, info = optimizer.step(Residuals(linear_residual), jnp.zeros(5), optimizer.init(jnp.zeros(5)))
+    damped = MATRIX.T @ MATRIX + 0.3 * np.sum(TARGET**2) * np.eye(5)
+    np.testing.assert_allclose(x, np.linalg.solve(damped, MATRIX.T @ TARGET), rtol=1e-10)
+    np.testing.assert_allclose(info.loss, np.sum(TARGET**2))
+    # A linear model predicts a linear problem exactly, so the damping falls by 4.
+    np.testing.assert_allclose(info.extras["gain"], 1.0, rtol=1e-10)
+    np.testing.assert_allclose(info.extras["damping"], 0.3 / 4)
+
+
+def test_primal_and_dual_form_give_the_same_step():
+    """Parameters that do nothing make the problem wide; those that matter must move as before."""
+
+    def wide_residual(x):
+        return linear_residual(x[:5])
+
+    optimizer = LevenbergMarquardt()
+    narrow, _, _ = optimizer.step(Residuals(linear_residual), jnp.zeros(5), optimizer.init(jnp.zeros(5)))
+    wide, _, _ = optimizer.step(Residuals(wide_residual), jnp.zeros(20), optimizer.init(jnp.zeros(20)))
+    np.testing.assert_allclose(wide[:5], narrow, rtol=1e-9)
+    np.testing.assert_array_equal(wide[5:], 0.0)
+
+
+@pytest.mark.parametrize("problem", ["rosenbrock", "curve", "nested"])
+def test_never_increases_the_loss(problem):
+    objective, start, _ = PROBLEMS[problem]
+    _, _, infos = train(LevenbergMarquardt(), objective, start, 40)
+    assert np.all(np.diff(infos.loss) <= 0)
+    assert np.all(infos.moved == (infos.extras["gain"] > 0))
+
+
+@pytest.mark.parametrize(("gain", "factor"), [(0.9, 0.25), (0.5, 1.0), (0.1, 2.0), (0.0, 5.0), (-3.0, 5.0)])
+def test_damping_follows_the_gain(gain, factor):
+    damping = Damping(1.0, 1e-8, 1e8, 12)
+    np.testing.assert_allclose(damping.adapt(jnp.asarray(2.0), jnp.asarray(gain)), 2.0 * factor)
+    assert damping.adapt(jnp.asarray(1e8), jnp.asarray(-1.0)) == 1e8
+    assert damping.adapt(jnp.asarray(1e-8), jnp.asarray(1.0)) == 1e-8
+
+
+@pytest.mark.parametrize(
+    ("trial_loss", "predicted", "expected"),
+    [(1.0, 2.0, 0.5), (3.0, 2.0, -0.5), (3.0, -2.0, -1.0), (np.nan, 1.0, -1.0), (np.inf, 1.0, -1.0), (1.0, 0.0, -1.0)],
+)
+def test_gain_ratio(trial_loss, predicted, expected):
+    """A prediction that is not positive is an artefact of rounding; an increase must not pass for a gain."""
+    ratio = gain_ratio(*[jnp.asarray(value) for value in (2.0, trial_loss, predicted)])
+    np.testing.assert_allclose(ratio, expected)
+
+
+def test_trial_that_is_not_finite_is_rejected():
+    def residual(x):
+        return jnp.where(x > 0.5, jnp.nan, 4.0 - x)
+
+    optimizer, start = LevenbergMarquardt(initial_damping=1e-6), jnp.zeros(1)
+    step = eqx.filter_jit(optimizer.step)
+    x, state, info = step(Residuals(residual), start, optimizer.init(start))
+    assert info.moved
+    assert info.extras["trials"] > 1
+    assert 0 < x[0] <= 0.5
+    assert state.damping > 1e-6
+
+
+def test_gives_up_after_max_trials():
+    def residual(x):
+        return jnp.where(x == 0.0, 1.0 + x, jnp.nan)
+
+    optimizer, start = LevenbergMarquardt(max_trials=3), jnp.zeros(1)
+    x, state, info = optimizer.step(Residuals(residual), start, optimizer.init(start))
+    np.testing.assert_array_equal(x, start)
+    assert not info.moved
+    assert info.extras["trials"] == 3
+    np.testing.assert_allclose(state.damping, 125.0)
+    assert jax.tree.structure(state) == jax.tree.structure(DampingState(jnp.asarray(1.0)))
