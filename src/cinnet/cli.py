@@ -72,3 +72,96 @@ def reference(problem: str, tolerance: float | None, output: Path, no_cache: boo
         figure = plot_plane_snapshots(times, axes[0], axes[1], values, f"{problem}, reference")
     figure.savefig(path)
     click.echo(f"figure: {path}")
+
+
+def _setting(text: str):
+    """NAME=VALUE, the value written as in Python."""
+    import ast
+
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE.", param_hint="--set")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+@main.command(epilog="Example: cinnet solve allen-cahn --grid 10 64 --seed 1 --output runs/first")
+@click.argument("problem", type=ProblemName())
+@click.option("--method", type=click.Choice(["ci-pinn", "causal-pinn", "pinn"]), default="ci-pinn", show_default=True)
+@click.option("--preset", type=click.Choice(["fast", "paper"]), default="fast", show_default=True)
+@click.option("--grid", type=click.IntRange(min=1), nargs=2, help="N_t and N_x of the training grid.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds of training at most.")
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of the last optimizer, instead of the preset's.")
+@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Run folder; an existing run goes on.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other setting, may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def solve(problem, method, preset, grid, seed, budget, steps, output, settings, as_json) -> None:
+    """Solve PROBLEM with a physics-informed network and draw the solution."""
+    import dataclasses
+    import json
+
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from .settings import resolve_settings
+    from .solve import named_problem, run
+    from .training.progress import show_progress
+
+    equation = named_problem(problem)
+    try:
+        overrides = dict(_setting(text) for text in settings)
+        resolved = resolve_settings(equation, method, preset, seed, grid or None, **overrides)
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(str(error)) from None
+    if steps is not None:
+        stages = (*resolved.stages[:-1], dataclasses.replace(resolved.stages[-1], steps=steps))
+        resolved = dataclasses.replace(resolved, stages=stages)
+    folder = output or Path("runs") / f"{problem}-{method}-{preset}-{resolved.num_times}x{resolved.num_points}-s{seed}"
+    total = sum(stage.steps for stage in resolved.stages)
+    try:
+        with show_progress(f"{problem} {method}", total, budget or float("inf")) as watch:
+            solution = run(equation, resolved, budget=budget, folder=folder, watch=watch)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    figures = _draw(solution, folder)
+    if as_json:
+        click.echo(json.dumps(solution.result, indent=2))
+        return
+    result = solution.result
+    click.echo(f"{problem}: {result['status']} after {result['steps']} steps, {result['wall_seconds']:.0f} s")
+    if result["relative_l2_error"] is not None:
+        click.echo(f"relative L2 error against the spectral reference: {result['relative_l2_error']:.2e}")
+    if result["status"] == "interrupted":
+        click.echo(f"interrupted; the same command with --output {folder} goes on")
+    click.echo(f"run folder: {folder}\nfigures: {', '.join(str(path) for path in figures)}")
+
+
+def _draw(solution, folder: Path) -> list[Path]:
+    import numpy as np
+
+    from .plots import plot_comparison, plot_plane_snapshots, plot_training
+
+    problem = solution.problem
+    interval, box = problem.interval, problem.box
+    title = f"{problem.name}, {solution.settings.method}"
+    figures = {"training": plot_training(solution.records, title)}
+    if box.dimension == 1:
+        times, axis = np.linspace(interval.start, interval.end, 101), box.axes[0]
+        x = np.linspace(axis.lower, axis.upper, 257)
+        exact = solution.reference.on_grid(times, x[:, None])[..., 0] if box.periodic else None
+        figures["solution"] = plot_comparison(times, x, solution(times[:, None], x[None]), exact, title)
+    elif box.dimension == 2:
+        times = np.linspace(interval.start, interval.end, 3)
+        x, y = (np.linspace(axis.lower, axis.upper, 129) for axis in box.axes)
+        values = solution(times[:, None, None], x[:, None], y)
+        figures["solution"] = plot_plane_snapshots(times, x, y, values, title)
+    paths = []
+    for name, figure in figures.items():
+        for suffix in ("png", "pdf"):
+            path = folder / f"{name}.{suffix}"
+            figure.savefig(path)
+            paths.append(path)
+    return paths

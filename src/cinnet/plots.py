@@ -1,6 +1,6 @@
 """Figures in one consistent style, colour-blind safe."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -63,4 +63,55 @@ def plot_plane_snapshots(
         axes[0, 0].set_ylabel("y")
         figure.colorbar(image, ax=axes[0], label="u", shrink=0.85)
         figure.suptitle(title)
+    return figure
+
+
+def plot_comparison(
+    times: Float[np.ndarray, " times"],
+    x: Float[np.ndarray, " points"],
+    prediction: Float[np.ndarray, "times points"],
+    reference: Float[np.ndarray, "times points"] | None,
+    title: str,
+) -> Figure:
+    """Prediction over (t, x), beside the reference and the error where there is a reference."""
+    if reference is None:
+        return plot_space_time(times, x, prediction, title)
+    limit = float(np.abs(reference).max())
+    error = np.abs(prediction - reference)
+    panels = [
+        ("prediction", prediction, FIELD_COLOURS, -limit, limit),
+        ("reference", reference, FIELD_COLOURS, -limit, limit),
+        ("absolute error", error, "viridis", 0.0, float(error.max())),
+    ]
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 3, figsize=(11, 3), sharey=True)
+        for axis, (name, values, colours, low, high) in zip(axes, panels, strict=True):
+            image = axis.pcolormesh(
+                times, x, values.T, cmap=colours, vmin=low, vmax=high, shading="gouraud", rasterized=True
+            )
+            figure.colorbar(image, ax=axis)
+            axis.set(xlabel="t", title=name)
+        axes[0].set_ylabel("x")
+        figure.suptitle(title)
+    return figure
+
+
+def plot_training(records: Sequence[Mapping[str, float]], title: str) -> Figure:
+    """Loss parts, held-out residual and error over the steps of a run."""
+    names = {
+        "loss": "training loss",
+        "initial": "initial",
+        "residual": "residual",
+        "held_out_residual": "held-out residual",
+        "relative_l2_error": "relative L2 error",
+    }
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(6, 3.4))
+        for name, label in names.items():
+            curve = [(r["step"], r[name]) for r in records if name in r]
+            if curve:
+                emphasis = {"color": "black", "linewidth": 2} if name == "relative_l2_error" else {}
+                axis.semilogy(*zip(*curve, strict=True), label=label, **emphasis)
+        axis.set(xlabel="step", title=title)
+        axis.legend(frameon=False, ncols=2)
     return figure

@@ -16,10 +16,14 @@ class Value(NamedTuple):
 
 
 class Residuals(eqx.Module):
-    """The LeastSquares protocol for residual(model), optionally with weights that depend on the model."""
+    """The LeastSquares protocol for residual(model).
+
+    Optionally with weights that depend on the rows, and with a factor on all of them.
+    """
 
     function: Callable = eqx.field(static=True)
     weighting: Callable | None = eqx.field(static=True, default=None)
+    factor: jax.Array | None = None
 
     def row_weights(self, model):
         if self.weighting is not None:
@@ -27,7 +31,8 @@ class Residuals(eqx.Module):
         return [jnp.ones_like(self.function(model))]
 
     def residuals(self, model, row_weights):
-        return jnp.sqrt(row_weights[0]) * self.function(model)
+        rows = jnp.sqrt(row_weights[0]) * self.function(model)
+        return rows if self.factor is None else self.factor * rows
 
     def weighted_loss(self, model, row_weights):
         return jnp.sum(self.residuals(model, row_weights) ** 2)

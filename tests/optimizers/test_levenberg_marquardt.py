@@ -12,7 +12,7 @@ from cinnet.optimizers.levenberg_marquardt import DampingState
 
 def test_step_solves_the_damped_normal_equations():
     optimizer = LevenbergMarquardt(initial_damping=0.3)
-    x, _, info = optimizer.step(Residuals(linear_residual), jnp.zeros(5), optimizer.init(jnp.zeros(5)))
+    x, _, info = eqx.filter_jit(optimizer.step)(Residuals(linear_residual), jnp.zeros(5), optimizer.init(jnp.zeros(5)))
     damped = MATRIX.T @ MATRIX + 0.3 * np.sum(TARGET**2) * np.eye(5)
     np.testing.assert_allclose(x, np.linalg.solve(damped, MATRIX.T @ TARGET), rtol=1e-10)
     np.testing.assert_allclose(info.loss, np.sum(TARGET**2))
@@ -28,8 +28,10 @@ def test_primal_and_dual_form_give_the_same_step():
         return linear_residual(x[:5])
 
     optimizer = LevenbergMarquardt()
-    narrow, _, _ = optimizer.step(Residuals(linear_residual), jnp.zeros(5), optimizer.init(jnp.zeros(5)))
-    wide, _, _ = optimizer.step(Residuals(wide_residual), jnp.zeros(20), optimizer.init(jnp.zeros(20)))
+    narrow, _, _ = eqx.filter_jit(optimizer.step)(
+        Residuals(linear_residual), jnp.zeros(5), optimizer.init(jnp.zeros(5))
+    )
+    wide, _, _ = eqx.filter_jit(optimizer.step)(Residuals(wide_residual), jnp.zeros(20), optimizer.init(jnp.zeros(20)))
     np.testing.assert_allclose(wide[:5], narrow, rtol=1e-9)
     np.testing.assert_array_equal(wide[5:], 0.0)
 
@@ -78,7 +80,7 @@ def test_gives_up_after_max_trials():
         return jnp.where(x == 0.0, 1.0 + x, jnp.nan)
 
     optimizer, start = LevenbergMarquardt(max_trials=3), jnp.zeros(1)
-    x, state, info = optimizer.step(Residuals(residual), start, optimizer.init(start))
+    x, state, info = eqx.filter_jit(optimizer.step)(Residuals(residual), start, optimizer.init(start))
     np.testing.assert_array_equal(x, start)
     assert not info.moved
     assert info.extras["trials"] == 3

@@ -10,7 +10,7 @@ CURVES = {
     "far minimum": lambda a: (a - 300.0) ** 2,
     "near minimum": lambda a: (a - 1e-4) ** 2,
     "quartic": lambda a: (a - 2.0) ** 4 + 0.1 * a,
-    "many minima": lambda a: 0.1 * (a - 4.0) ** 2 + jnp.sin(5.0 * a),
+    "many minima": lambda a: 0.1 * (a - 4.0) ** 2 - jnp.sin(5.0 * a),
     "flat then wall": lambda a: -a + jnp.exp(20.0 * (a - 2.0)),
     "not finite beyond 1.5": lambda a: jnp.where(a < 1.5, (a - 1.2) ** 2, jnp.nan),
     "infinite beyond 0.1": lambda a: jnp.where(a < 0.1, (a - 0.05) ** 2, jnp.inf),
@@ -39,7 +39,7 @@ def test_strong_wolfe_conditions(name, first_length):
     result, value, slope = search(curve, first_length)
     best = result.best
     assert result.strong_wolfe
-    assert result.evaluations <= 20
+    assert result.evaluations <= (20 if name == "More-Thuente 2" else 12)
     assert best.value <= value + 1e-4 * best.length * slope
     assert abs(best.slope) <= 0.9 * abs(slope)
     np.testing.assert_allclose(best.value, curve(best.length))

@@ -30,8 +30,9 @@ def gradient_step(
     """Move against the transformed gradient; stay, state included, where the loss or gradient is not finite."""
     value, gradient = objective.loss_and_gradient(model)
     parameters, static = eqx.partition(model, eqx.is_inexact_array)
-    rate = jnp.asarray(schedule(state.count))
-    directions, memory = transformation.update(gradient, state.memory, parameters)
+    with jax.numpy_dtype_promotion("standard"):  # Optax relies on implicit promotion
+        rate = jnp.asarray(schedule(state.count))
+        directions, memory = transformation.update(gradient, state.memory, parameters)
     moved = jax.tree.map(lambda p, d: p - rate.astype(p.dtype) * d, parameters, directions)
 
     gradient_norm = _norm(gradient)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 _EXPANSION = (2.0, 10.0)  # bounds of the growth of a length before the search is bracketed
-_MARGIN = 0.1  # share of a bracket at either end in which an interpolated length is not trusted
+_MARGIN = 0.1  # share of a bracket at either end that an interpolated length keeps out of
 
 
 class Trial(eqx.Module):
@@ -84,13 +84,17 @@ def _select(condition: Array, yes: Trial, no: Trial) -> Trial:
 
 
 def _interpolate(low: Trial, high: Trial) -> Array:
-    """A length between two trials: by cubic, else by quadratic interpolation, else their middle."""
+    """A length between two trials: by cubic, else by quadratic interpolation, else their middle.
+
+    A minimum close to `low` is approached by tenths, since the interpolation is not accurate over such a range.
+    """
     width = high.length - low.length
     parabola = low.length - low.slope * width**2 / (2 * (high.value - low.value - low.slope * width))
     result = low.length + 0.5 * width
     for candidate in (parabola, _cubic_minimum(low, high)):
         share = (candidate - low.length) / width
-        result = jnp.where((share >= _MARGIN) & (share <= 1 - _MARGIN), candidate, result)
+        nearest = low.length + jnp.maximum(share, _MARGIN) * width
+        result = jnp.where((share > 0) & (share <= 1 - _MARGIN), nearest, result)
     return result
 
 

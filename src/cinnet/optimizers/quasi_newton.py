@@ -18,14 +18,13 @@ from .line_search import search_strong_wolfe
 
 Variant = Literal["ss-broyden", "ss-bfgs", "bfgs"]
 
-_LEAST_CURVATURE = 1e-10  # an update needs y's over this share of |y| |s|, or rounding decides its sign
+_LEAST_CURVATURE = 1e-2  # an update needs y's over this share of -g's; the strong Wolfe conditions give 0.1
 
 
 class LBFGS(Optimizer):
     """Optax's L-BFGS with its zoom line search.
 
-    A step that does not lower the loss is not taken and forgets the memory. With row weights that change from
-    step to step the memory mixes them, which `SelfScaledBroyden` does not.
+    A step that does not lower the loss is not taken and forgets the memory.
     """
 
     memory_size: int = eqx.field(static=True, default=20)
@@ -52,11 +51,16 @@ class LBFGS(Optimizer):
         loss_function = _frozen_loss(objective, model, rebuild)
         position = flat.astype(jnp.float64)
         loss, gradient = jax.value_and_grad(loss_function)(position)
+        # Optax takes y as the change of the gradients it is given, but those of two steps may differ in their row
+        # weights too. The gradient that ended the last search has the weights of its step.
+        memory, scaling, search = state
+        memory = memory._replace(updates=gradient - (search.grad - memory.updates))
         updates: Any
         proposed: Any
-        updates, proposed = self._transformation.update(
-            gradient, state, position, value=loss, grad=gradient, value_fn=loss_function
-        )
+        with jax.numpy_dtype_promotion("standard"):  # Optax relies on implicit promotion
+            updates, proposed = self._transformation.update(
+                gradient, (memory, scaling, search), position, value=loss, grad=gradient, value_fn=loss_function
+            )
         search = proposed[-1]
         moved = search.value < loss
         state = jax.tree.map(lambda new, reset: jnp.where(moved, new, reset), proposed, self._fresh(position))
@@ -153,8 +157,9 @@ class SelfScaledBroyden(Optimizer):
         )
         length = found.best.length
         move, change = length * direction, found.gradient - gradient
-        bend = -length * jnp.vdot(move, gradient)  # s'Bs, since Bs = -length * gradient
-        safe = jnp.vdot(change, move) > _LEAST_CURVATURE * jnp.linalg.norm(change) * jnp.linalg.norm(move)
+        fall = -jnp.vdot(move, gradient)
+        bend = length * fall  # s'Bs, since Bs = -length * gradient
+        safe = jnp.vdot(change, move) > _LEAST_CURVATURE * fall
         lower = length > 0
 
         inverse_hessian = jax.lax.cond(
