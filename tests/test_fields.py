@@ -109,14 +109,14 @@ def test_coordinates_and_functions_give_plain_arrays(combine, expected):
 
 
 def test_fields_compare_and_enter_compiled_functions_as_their_value():
-    value = np.exp(2 * X - T)
+    u, value = U1, np.exp(2 * X - T)
     for below_it, above_it in ((0.5 * value, 2.0 * value), (jnp.asarray(0.5 * value), jnp.asarray(2.0 * value))):
-        assert all([U1 > below_it, U1 >= below_it, U1 < above_it, U1 <= above_it])
-        assert not any([U1 < below_it, U1 <= below_it, U1 > above_it, U1 >= above_it])
-    np.testing.assert_allclose(jax.jit(lambda u: 2 * u.value)(U1), 2 * value, rtol=1e-14)
-    np.testing.assert_allclose(jnp.where(U1 > 0, U1, 0.0), value, rtol=1e-14)
+        assert all([u > below_it, u >= below_it, u < above_it, u <= above_it])
+        assert not any([u < below_it, u <= below_it, u > above_it, u >= above_it])
+    np.testing.assert_allclose(jax.jit(lambda u: 2 * u.value)(u), 2 * value, rtol=1e-14)
+    np.testing.assert_allclose(jnp.where(u > 0, u, 0.0), value, rtol=1e-14)
     with pytest.raises(ValueError, match=r"u\.xx was asked for inside a compiled function"):
-        jax.jit(lambda u: u.xx)(U1)
+        jax.jit(lambda u: u.xx)(u)
 
 
 def test_numpy_constants_do_not_promote_single_precision():
