@@ -58,6 +58,10 @@ def test_box_grid_runs_fastest_along_the_last_axis():
     assert Box().uniform_grid(()).shape == (1, 0)
 
 
+def test_points_beyond_a_period_are_in_the_domain():
+    Box(Periodic(0.0, 1.0), Bounded(0.0, 1.0)).check(np.array([[7.5, 1.0], [-3.0, 0.0]]))
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -65,6 +69,8 @@ def test_box_grid_runs_fastest_along_the_last_axis():
         (lambda: Box(3.0), Exception, "3.0"),
         (lambda: Box(Periodic(0.0, 1.0)).axis_index("y"), ValueError, r"axis 'y' .*\['x'\]"),
         (lambda: Box(Periodic(0.0, 1.0)).uniform_grid((2, 2)), ValueError, r"counts=\(2, 2\)"),
+        (lambda: Box(Bounded(0.0, 1.0)).check(np.array([[0.5], [1.5]])), ValueError, r"x=1.5.*\[0.0, 1.0\]"),
+        (lambda: Box(Periodic(0.0, 1.0)).check(np.array([[np.nan]])), ValueError, "x=nan"),
     ],
 )
 def test_box_errors(make, error, message):

@@ -32,6 +32,11 @@ def test_relative_error_sums_over_components():
     np.testing.assert_allclose(relative_error_over_time(prediction, reference), np.sqrt([2.0, 2.0]))
 
 
+def test_a_zero_reference_is_refused():
+    with pytest.raises(ValueError, match="reference is zero"):
+        relative_error(np.ones((2, 3, 1)), np.zeros((2, 3, 1)))
+
+
 def test_shapes_must_agree():
     with pytest.raises(ValueError, match=r"\(2, 3, 1\) and reference \(2, 4, 1\)"):
         inspect.unwrap(relative_error)(np.ones((2, 3, 1)), np.ones((2, 4, 1)))

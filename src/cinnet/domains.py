@@ -134,6 +134,22 @@ class Box:
             raise ValueError(f"axis {name!r} does not exist here; this domain has {list(self.names)}.")
         return self.names.index(name)
 
+    def check(self, points: np.ndarray, name: str = "points") -> None:
+        """Raise if a point is not finite, or lies beyond a boundary by more than rounding."""
+        points = np.asarray(points, dtype=np.float64)
+        if points.shape[-1] != self.dimension:
+            raise ValueError(
+                f"{name} has shape {points.shape}; this domain has {self.dimension} axes: give [..., dim]."
+            )
+        for axis_name, axis, values in zip(self.names, self.axes, np.moveaxis(points, -1, 0), strict=True):
+            slack = np.inf if axis.periodic else 1e-6 * axis.length
+            outside = ~(np.isfinite(values) & (values >= axis.lower - slack) & (values <= axis.upper + slack))
+            if outside.any():
+                raise ValueError(
+                    f"{name} has {axis_name}={values[outside].flat[0]}, which is not in [{axis.lower}, {axis.upper}]; "
+                    "choose points inside the domain."
+                )
+
     def uniform_grid(self, counts: tuple[int, ...]) -> Float[np.ndarray, "points dim"]:
         """Tensor grid of equidistant points, the last axis running fastest."""
         if len(counts) != self.dimension:

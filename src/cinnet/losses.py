@@ -347,11 +347,7 @@ def _check(
     memory_limit: int | None,
 ) -> None:
     problem.interval.check(points.times, "times")
-    if points.points.shape[1] != problem.box.dimension:
-        raise ValueError(
-            f"points has shape {points.points.shape}, but {problem.name} has {problem.box.dimension} spatial axes; "
-            f"give [points, {problem.box.dimension}]."
-        )
+    problem.box.check(points.points)
     if network.embedding.box != problem.box or network.interval != problem.interval:
         raise ValueError(
             f"the network was built for {network.embedding.box} and {network.interval}, "

@@ -32,6 +32,8 @@ def _pair(prediction, reference) -> tuple[np.ndarray, np.ndarray]:
     prediction, reference = np.asarray(prediction, np.float64), np.asarray(reference, np.float64)
     if prediction.shape != reference.shape:
         raise ValueError(f"prediction has shape {prediction.shape} and reference {reference.shape}; they must agree.")
+    if not reference.any():
+        raise ValueError("reference is zero everywhere, so no error can be relative to it.")
     return prediction, reference
 
 

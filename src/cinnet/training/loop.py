@@ -1,8 +1,11 @@
 """The training loop: stages of optimizers under a budget, recorded, checkpointed, resumable to the bit."""
 
 import json
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +43,26 @@ class Budget:
     def __post_init__(self):
         if not self.seconds > 0:
             raise ValueError(f"Budget(seconds={self.seconds}): give a positive number of seconds.")
+
+
+@contextmanager
+def stop_requests() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a request to stop after the step under way; a second one interrupts at once."""
+    requested = False
+
+    def request(signum, frame):
+        nonlocal requested
+        requested = True
+        signal.signal(signal.SIGINT, previous)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    previous = signal.signal(signal.SIGINT, request)
+    try:
+        yield lambda: requested
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 class TrainingState(eqx.Module):
@@ -86,6 +109,7 @@ class Trainer:
         self._held_out = eqx.filter_jit(lambda network: held_out.loss(network).parts["residual"])
         self.records: list[dict[str, float]] = []
         self.stage, self.stage_step, self.step, self.seconds = 0, 0, 0, 0.0
+        self._stop_requested: Callable[[], bool] = lambda: False
         self.state = self._first_state(network)
         if folder is not None and (folder / CHECKPOINT_FILE).exists():
             self._restore(folder)
@@ -98,10 +122,8 @@ class Trainer:
         """Train until a status is reached; the best state is saved whatever happens."""
         budget = budget or Budget()
         self._clock_start = time.perf_counter() - self.seconds
-        try:
+        with stop_requests() as self._stop_requested:
             status = self._run_stages(budget)
-        except KeyboardInterrupt:
-            status = "interrupted"
         self.seconds = self._elapsed()
         self._save()
         return TrainingOutcome(self.state.best_network, status, self.records, self.seconds, self.step)
@@ -146,6 +168,8 @@ class Trainer:
                 return "stalled"
             if self._has_stalled(_STALL_WINDOW[second_order]):
                 return "stalled"
+            if self._stop_requested():
+                return "interrupted"
             if self._elapsed() >= budget.seconds:
                 return "out-of-budget"
             if time.perf_counter() - saved > _SECONDS_BETWEEN_CHECKPOINTS:

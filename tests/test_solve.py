@@ -1,0 +1,144 @@
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import cinnet
+from cinnet.cli import main
+from cinnet.problems import KortewegDeVries
+from cinnet.settings import Stage
+from cinnet.solve import load, solve
+from cinnet.training import CheckpointError
+
+TINY = {"grid": (3, 16), "hidden": (6, 6), "stages": (Stage("levenberg-marquardt", 12),)}
+
+
+class Heat(cinnet.EvolutionProblem):
+    """u_t = u_xx / 20, solved by exp(-pi^2 t / 20) sin(pi x)."""
+
+    space = cinnet.Periodic(-1.0, 1.0)
+
+    def residual(self, u, t, x):
+        return u.t - 0.05 * u.xx
+
+    def initial(self, x):
+        return jnp.sin(jnp.pi * x)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CINNET_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "heat"
+    return solve(Heat(), folder=folder, reference=False, **TINY), folder
+
+
+def test_a_linear_problem_is_solved(solved):
+    solution, _ = solved
+    t, x = np.linspace(0, 1, 5)[:, None], np.linspace(-1, 1, 9)
+    exact = np.exp(-0.05 * np.pi**2 * t) * np.sin(np.pi * x)
+    assert np.abs(solution(t, x) - exact).max() < 0.02
+    assert solution.result["status"] in ("out-of-budget", "stalled", "converged")
+
+
+def test_values_and_derivatives_at_scattered_points_equal_the_network(solved):
+    solution, _ = solved
+    generator = np.random.default_rng(0)
+    t, x = generator.uniform(0, 1, 7), generator.uniform(-1, 1, 7)
+    one_by_one = [float(solution.network(t[i], x[i])[0]) for i in range(7)]
+    np.testing.assert_allclose(solution(t, x), one_by_one, atol=1e-5)
+    slopes = [float(jax.jacfwd(lambda z, t=t[i]: solution.network(t, z)[0])(jnp.float32(x[i]))) for i in range(7)]
+    np.testing.assert_allclose(solution.derivative("x", t, x), slopes, atol=1e-4)
+
+
+def test_a_saved_run_is_the_same_solution(solved):
+    solution, folder = solved
+    again = load(folder, Heat())
+    np.testing.assert_array_equal(again(0.3, 0.2), solution(0.3, 0.2))
+    assert again.result == json.loads((folder / "result.json").read_text())
+    with pytest.raises(ValueError, match="'Heat', which is not built in"):
+        load(folder)
+
+
+def test_a_folder_with_another_run_is_refused(solved):
+    _, folder = solved
+    with pytest.raises(ValueError, match="another configuration"):
+        solve(Heat(), folder=folder, seed=5, **TINY)
+
+
+def test_a_folder_without_a_run_is_named(tmp_path):
+    with pytest.raises(CheckpointError, match="not a finished run folder"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s(2.0, 0.0), "t=2.0 lies outside"),
+        (lambda s: s(0.5), "0 coordinate"),
+        (lambda s: s.derivative("q", 0.5, 0.0), "'q' is not made of"),
+        (lambda s: s.derivative("y", 0.5, 0.0), "no axis 'y'"),
+    ],
+)
+def test_wrong_evaluations_are_named(solved, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(solved[0])
+
+
+def test_diagnostics_against_the_reference(solved):
+    solution, _ = solved
+    times, errors = solution.error_over_time()
+    assert solution.relative_error() < 0.02
+    assert errors.shape == times.shape == solution.residual_over_time()[1].shape
+    assert solution.invariants() == {}
+    assert "Heat" in repr(solution)
+
+
+def test_an_unknown_problem_is_answered_with_the_nearest():
+    with pytest.raises(ValueError, match="did you mean 'allen-cahn'"):
+        solve("alen-cahn")
+
+
+def test_invariants_of_a_solution():
+    solution = solve(KortewegDeVries(), reference=False, grid=(2, 8), hidden=(4,), stages=(Stage("adam", 1),))
+    assert set(solution.invariants()) == {"mass", "momentum", "energy"}
+
+
+def test_the_command_line_solves_and_draws(tmp_path):
+    arguments = ["solve", "allen-cahn", "--grid", "2", "8", "--steps", "2", "--output", str(tmp_path / "run")]
+    result = CliRunner().invoke(main, [*arguments, "--set", "hidden=(4, 4)"])
+    assert result.exit_code == 0, result.output
+    assert "relative L2 error" in result.output
+    assert {"solution.png", "training.pdf", "result.json"} <= {path.name for path in (tmp_path / "run").iterdir()}
+    as_json = CliRunner().invoke(main, [*arguments, "--set", "hidden=(4, 4)", "--json"])
+    assert json.loads(as_json.output)["problem"] == "AllenCahn"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["solve", "alen-cahn"], "Did you mean 'allen-cahn'?"),
+        (["solve", "kdv", "--set", "hidden"], "NAME=VALUE"),
+        (["solve", "kdv", "--set", "hiden=3"], "did you mean 'hidden'"),
+        (["solve", "kdv", "--method", "pin"], "pinn"),
+        (["reference", "nothing"], "Choose one of"),
+    ],
+)
+def test_wrong_commands_exit_with_two_and_a_hint(arguments, message):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+
+
+def test_the_reference_command_draws(tmp_path):
+    result = CliRunner().invoke(
+        main, ["reference", "allen-cahn", "--tolerance", "1e-2", "--output", str(tmp_path), "--no-cache"]
+    )
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "allen-cahn.png").stat().st_size > 10_000

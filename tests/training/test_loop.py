@@ -1,0 +1,118 @@
+import dataclasses
+import json
+import os
+import signal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cinnet.problems import AllenCahn
+from cinnet.settings import Stage, resolve_settings
+from cinnet.training import Budget, Trainer
+from cinnet.training.build import build_points, fewer_columns, held_out_points
+
+PROBLEM = AllenCahn()
+
+
+def tiny(stages=(Stage("levenberg-marquardt", 8),), **options):
+    return resolve_settings(PROBLEM, grid=(3, 8), hidden=(4, 4), harmonics=(2,), stages=stages, **options)
+
+
+def leaves_of(network):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(network)]
+
+
+def assert_identical(first, second):
+    for one, other in zip(leaves_of(first), leaves_of(second), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+TWO_STAGES = (Stage("levenberg-marquardt", 7, columns=4), Stage("adam", 7))
+
+
+@pytest.mark.parametrize("interrupted_after", [1, 7, 11])
+def test_a_run_that_was_stopped_and_resumed_ends_like_one_that_was_not(tmp_path, interrupted_after):
+    settings = tiny(TWO_STAGES, causality="auto")
+    whole = Trainer(PROBLEM, settings).run()
+
+    first = Trainer(PROBLEM, settings, tmp_path)
+    accept = first._accept
+    calls = 0
+
+    def accept_then_interrupt(*arguments):
+        nonlocal calls
+        accept(*arguments)
+        calls += 1
+        if calls == interrupted_after:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    first._accept = accept_then_interrupt
+    stopped = first.run()
+    assert (stopped.status, stopped.steps) == ("interrupted", interrupted_after)
+
+    resumed = Trainer(PROBLEM, settings, tmp_path).run()
+    assert_identical(resumed.network, whole.network)
+    assert resumed.steps == whole.steps == 14
+    without_time = [[{k: v for k, v in r.items() if k != "seconds"} for r in o.records] for o in (resumed, whole)]
+    assert without_time[0] == without_time[1]
+
+
+def test_records_are_saved_one_a_line(tmp_path):
+    outcome = Trainer(PROBLEM, tiny(), tmp_path).run()
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == outcome.records
+    assert outcome.records[-1]["loss"] < outcome.records[0]["loss"]
+    assert outcome.status == "out-of-budget"
+
+
+def test_a_target_loss_is_convergence():
+    outcome = Trainer(PROBLEM, tiny()).run(Budget(target_loss=1e9))
+    assert (outcome.status, outcome.steps) == ("converged", 1)
+
+
+def test_no_time_is_out_of_budget_after_one_step():
+    outcome = Trainer(PROBLEM, tiny()).run(Budget(seconds=1e-9))
+    assert (outcome.status, outcome.steps) == ("out-of-budget", 1)
+
+
+def test_non_finite_losses_keep_the_best_state():
+    trainer = Trainer(PROBLEM, tiny((Stage("adam", 5, {"learning_rate": 1e30}),), causality=None))
+    outcome = trainer.run()
+    assert outcome.status == "non-finite"
+    assert all(np.isfinite(leaf).all() for leaf in leaves_of(outcome.network))
+
+
+def test_a_minimum_is_a_stall():
+    trainer = Trainer(PROBLEM, tiny((Stage("levenberg-marquardt", 400),), causality=None))
+    trainer.state = dataclasses.replace(trainer.state, network=jax.tree.map(jnp.zeros_like, trainer.state.network))
+    assert trainer.run().status == "stalled"
+
+
+def test_the_automatic_schedule_raises_epsilon_when_late_weights_near_one():
+    trainer = Trainer(PROBLEM, tiny(causality="auto"))
+
+    class Value:
+        causal_weights = jnp.asarray([1.0, 0.97])
+
+    before = float(trainer.state.causality)
+    trainer._raise_causality(Value())
+    assert float(trainer.state.causality) == 10 * before
+    Value.causal_weights = jnp.asarray([1.0, 0.5])
+    trainer._raise_causality(Value())
+    assert float(trainer.state.causality) == 10 * before
+
+
+def test_held_out_points_are_between_the_training_points():
+    settings = tiny()
+    points, held_out = build_points(PROBLEM, settings), held_out_points(PROBLEM, settings)
+    assert not set(held_out.times) & set(points.times)
+    np.testing.assert_allclose(held_out.points - points.points, 1 / 8)
+    assert len(fewer_columns(points, 4).points) == 4
+    np.testing.assert_array_equal(fewer_columns(points, 4).points, points.points[::2])
+
+
+def test_a_budget_must_be_positive():
+    with pytest.raises(ValueError, match="seconds=0"):
+        Budget(seconds=0)
