@@ -13,7 +13,7 @@ from cinnet.settings import Stage
 from cinnet.solve import load, solve
 from cinnet.training import CheckpointError
 
-TINY = {"grid": (3, 16), "hidden": (6, 6), "stages": (Stage("levenberg-marquardt", 12),)}
+TINY = {"grid": (6, 12), "hidden": (8, 8), "harmonics": (1,), "stages": (Stage("levenberg-marquardt", 25),)}
 
 
 class Heat(cinnet.EvolutionProblem):

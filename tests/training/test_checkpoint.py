@@ -46,7 +46,7 @@ def test_both_damaged_is_an_error_that_names_the_file(tmp_path):
     save_checkpoint(path, TREE, {})
     for name in os.listdir(tmp_path):
         (tmp_path / name).write_bytes(b"nothing")
-    with pytest.raises(CheckpointError, match="state.npz is damaged"):
+    with pytest.raises(CheckpointError, match=r"state\.npz is damaged"):
         load(path)
 
 
@@ -57,7 +57,7 @@ def test_another_shape_is_another_configuration(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(CheckpointError, match="state.npz does not exist"):
+    with pytest.raises(CheckpointError, match=r"state\.npz does not exist"):
         load(tmp_path / "state.npz")
 
 

@@ -16,7 +16,10 @@ from cinnet.training.build import build_points, fewer_columns, held_out_points
 PROBLEM = AllenCahn()
 
 
-def tiny(stages=(Stage("levenberg-marquardt", 8),), **options):
+EIGHT_STEPS = (Stage("levenberg-marquardt", 8),)
+
+
+def tiny(stages=EIGHT_STEPS, **options):
     return resolve_settings(PROBLEM, grid=(3, 8), hidden=(4, 4), harmonics=(2,), stages=stages, **options)
 
 

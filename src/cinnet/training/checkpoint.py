@@ -74,7 +74,7 @@ def _load(path: Path, like: Callable[[dict[str, Any]], PyTree]) -> tuple[PyTree,
     if not path.exists():
         raise CheckpointError(f"{path} does not exist; is this a run folder?")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             header = json.loads(file["header"].tobytes())
             leaves = [file[f"leaf{number:05d}"] for number in range(len(file.files) - 1)]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, json.JSONDecodeError) as error:
@@ -84,7 +84,7 @@ def _load(path: Path, like: Callable[[dict[str, Any]], PyTree]) -> tuple[PyTree,
     if header["checksum"] != _checksum(leaves):
         raise CheckpointError(f"{path} is damaged: its checksum does not match its content.")
     expected, structure = jax.tree.flatten(like(header["metadata"]))
-    shapes = [np.shape(leaf) for leaf in expected]
+    shapes = [_to_host(leaf).shape for leaf in expected]
     if shapes != [leaf.shape for leaf in leaves]:
         raise CheckpointError(f"{path} belongs to another configuration: its arrays have other shapes.")
     restored = [_from_host(leaf, model) for leaf, model in zip(leaves, expected, strict=True)]
@@ -102,7 +102,7 @@ def _from_host(leaf: np.ndarray, model: Any) -> Any:
 
 
 def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)  # pyright: ignore
 
 
 def _checksum(leaves: list[np.ndarray]) -> str:
