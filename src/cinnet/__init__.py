@@ -23,12 +23,15 @@ _HOMES = {
     "Objective": "losses",
     "PROBLEMS": "problems",
     "Periodic": "domains",
+    "Solution": "solution",
     "TemporalMesh": "history",
     "TimeInterval": "domains",
     "TrainingPoints": "sampling",
     "latin_hypercube": "sampling",
+    "load": "runs",
     "reference_solution": "reference",
     "relative_error": "metrics",
+    "solve": "runs",
     "uniform_grid": "sampling",
 }
 

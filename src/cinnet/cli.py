@@ -106,8 +106,8 @@ def solve(problem, method, preset, grid, seed, budget, steps, output, settings, 
     import matplotlib
 
     matplotlib.use("Agg")
+    from .runs import named_problem, run
     from .settings import resolve_settings
-    from .solve import named_problem, run
     from .training.progress import show_progress
 
     equation = named_problem(problem)

@@ -22,7 +22,7 @@ from ..history import (
 from ..jets import Activation, Jet, JetSpace, resolve_activation
 from ..precision import resolve_dtype
 from .base import Layer, Network, check_hidden, glorot
-from .columns import History, TimePlan, scattered_plan, shared_plan
+from .columns import History, TimePlan, rowwise, scattered_plan, shared_plan
 
 
 class CausalIntegral(Layer):
@@ -85,12 +85,14 @@ class CausalIntegral(Layer):
         local, local_bias, past, past_bias = self.gated
         history, zero = plan.histories[index], min(values, key=sum)
         rows = plan.clock.shape[0] if history.own is not None else plan.num_nodes
-        features = {key: y[:rows] @ past for key, y in values.items()}
+        features = {key: rowwise(y[:rows], past) for key, y in values.items()}
         features[zero] = features[zero] + past_bias
-        mixed = {key: y @ local + _integrate(history, features[key], plan.num_nodes) for key, y in values.items()}
+        mixed = {
+            key: rowwise(y, local) + _integrate(history, features[key], plan.num_nodes) for key, y in values.items()
+        }
         mixed[zero] = mixed[zero] + local_bias
         mixed_rates = {
-            key: rate @ local + _integrate_rates(history, features[key], lambda r=rate: r @ past, plan)
+            key: rowwise(rate, local) + _integrate_rates(history, features[key], lambda r=rate: rowwise(r, past), plan)
             for key, rate in rates.items()
         }
         return mixed, mixed_rates

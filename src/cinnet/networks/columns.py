@@ -35,6 +35,12 @@ class Mixing(eqx.Module):
         return jnp.concatenate([mixed, jnp.einsum("rnc,ncw->rcw", self.scattered, features)])
 
 
+def rowwise(features: Float[Array, "rows columns inputs"], weight: Float[Array, "inputs outputs"]) -> Array:
+    """features @ weight, flattened so that the product and its transposes are plain GEMMs."""
+    rows, columns, inputs = features.shape
+    return (features.reshape(rows * columns, inputs) @ weight).reshape(rows, columns, -1)
+
+
 class OwnFeature(eqx.Module):
     """The part of a time's own feature in its integral, and in the rate of that integral."""
 
@@ -123,21 +129,26 @@ def shared_plan(
     extra = np.unique(times[~np.isin(times, nodes)])
     rows = np.concatenate([nodes, extra])
     query_rows = tuple(int(np.flatnonzero(rows == t)[0]) for t in times)
+    # A few extra rows cost less as nodes of weight zero than a copy of all node rows costs in every layer.
+    num_history_rows = len(rows) if 8 * len(extra) <= num_nodes else num_nodes
+
+    def padded(weights: np.ndarray) -> np.ndarray:
+        return np.pad(weights[:, :num_nodes], ((0, 0), (0, num_history_rows - num_nodes)))
 
     def cast(array: Any) -> Array:
         return jnp.asarray(np.asarray(array).astype(dtype))
 
     def history(rule: Rule) -> History:
         at_extra, at_queries = _host_weights(extra, mesh, rule), _host_weights(times, mesh, rule)
-        mixing = np.concatenate([_node_mixing(num_nodes, mesh, rule), at_extra.nodes[:, :num_nodes]])
-        values, rates = Mixing(cast(mixing)), Mixing(cast(at_queries.nodes_rate[:, :num_nodes]))
+        mixing = padded(np.concatenate([_node_mixing(num_nodes, mesh, rule), at_extra.nodes[:, :num_nodes]]))
+        values, rates = Mixing(cast(mixing)), Mixing(cast(padded(np.asarray(at_queries.nodes_rate))))
         if not rule[1].uses_own_feature:
             return History(values, rates)
         own = np.concatenate([np.zeros(num_nodes), at_extra.own])
         parts = (own, at_queries.own, at_queries.own_rate)
         return History(values, rates, OwnFeature(*(cast(w[:, None, None]) for w in parts)))
 
-    return TimePlan(_clock(rows, mesh.interval, dtype), query_rows, num_nodes, _each_once(rules, history))
+    return TimePlan(_clock(rows, mesh.interval, dtype), query_rows, num_history_rows, _each_once(rules, history))
 
 
 def _snap_to_nodes(times: np.ndarray, mesh: TemporalMesh) -> np.ndarray:

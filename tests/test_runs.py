@@ -9,8 +9,8 @@ from click.testing import CliRunner
 import cinnet
 from cinnet.cli import main
 from cinnet.problems import KortewegDeVries
+from cinnet.runs import load, solve
 from cinnet.settings import Stage
-from cinnet.solve import load, solve
 from cinnet.training import CheckpointError
 
 TINY = {"grid": (6, 12), "hidden": (8, 8), "harmonics": (1,), "stages": (Stage("levenberg-marquardt", 25),)}

@@ -1,5 +1,6 @@
 """One call from a problem to its solution, with everything a run leaves on disk."""
 
+import dataclasses
 import json
 import platform
 import time
@@ -15,7 +16,7 @@ from .metrics import predict, relative_error
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
 from .reference import reference_solution
-from .settings import Settings, resolve_settings
+from .settings import Settings, check_name, resolve_settings
 from .solution import Solution, test_grid
 from .training import Budget, Trainer
 from .training.checkpoint import CheckpointError, write_json
@@ -102,16 +103,12 @@ def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solutio
 
 
 def named_problem(name: str) -> EvolutionProblem:
-    from .settings import check_name
-
     check_name("problem", name, PROBLEMS)
     return PROBLEMS[name]()
 
 
 def describe(problem: EvolutionProblem) -> dict[str, Any]:
     """A problem as data: its name and the values of its parameters."""
-    import dataclasses
-
     values = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}
     names = {cls: name for name, cls in PROBLEMS.items()}
     return {
