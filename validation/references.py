@@ -1,0 +1,42 @@
+"""How long the reference solutions take, how far two refinements agree, and the measured order of ETDRK4.
+
+python validation/references.py
+"""
+
+import time
+
+import numpy as np
+
+from cinnet import PROBLEMS, reference_solution
+
+
+def measured_order(name: str, modes: int, coarsest: int) -> float:
+    """The slope of the error over the time step, against a run with four times the steps of the finest."""
+    problem = PROBLEMS[name]()
+    points = problem.box.uniform_grid((128,))
+    end = np.array([problem.interval.end])
+
+    def at_end(steps: int) -> np.ndarray:
+        solution = reference_solution(problem, modes=modes, time_step=1 / steps, cache=False, levels=2)
+        return solution.on_grid(end, points)
+
+    steps = [coarsest * 2**k for k in range(3)]
+    exact = at_end(4 * steps[-1])
+    errors = [np.linalg.norm(at_end(n) - exact) for n in steps]
+    return -np.polyfit(np.log(steps), np.log(errors), 1)[0]
+
+
+def main() -> None:
+    print(f"{'problem':14} {'seconds':>8} {'modes':>12} {'time step':>10} {'agreement':>10}")
+    for name, problem in PROBLEMS.items():
+        start = time.perf_counter()
+        solution = reference_solution(problem(), cache=False)
+        elapsed = time.perf_counter() - start
+        modes = "x".join(map(str, solution.modes))
+        print(f"{name:14} {elapsed:8.1f} {modes:>12} {solution.time_step:10.2e} {solution.agreement:10.1e}", flush=True)
+    print(f"order on Allen-Cahn (real operator): {measured_order('allen-cahn', 256, 80):.2f}", flush=True)
+    print(f"order on KdV (imaginary operator):   {measured_order('kdv', 256, 4000):.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
