@@ -2,7 +2,7 @@
 
 A jet is a dictionary from spatial multi-index to array, holding normalised Taylor coefficients
 (derivative / factorial). The arrays stay separate on purpose: every product with a weight matrix is then one
-plain GEMM, and the element-wise rules fuse without a copy (measured 1.2x faster than one stacked array).
+plain GEMM, and the element-wise rules fuse without the copies that stacking them would need.
 """
 
 import abc

@@ -17,7 +17,7 @@ from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
 from .reference import reference_solution
 from .settings import Settings, check_name, resolve_settings
-from .solution import Solution, test_grid
+from .solution import Solution, evaluation_grid
 from .training import Budget, Trainer
 from .training.checkpoint import CheckpointError, write_json
 
@@ -144,7 +144,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _error_function(problem: EvolutionProblem) -> Callable[..., float]:
-    times, points = test_grid(problem)
+    times, points = evaluation_grid(problem)
     exact = reference_solution(problem).on_grid(times, points)
     return lambda network: relative_error(next(iter(predict(network, times, points).values())), exact)
 

@@ -78,8 +78,8 @@ class Solution:
         """The spectral reference of a periodic problem, from the cache or computed."""
         return reference_solution(self.problem)
 
-    def test_grid(self) -> tuple[np.ndarray, np.ndarray]:
-        return test_grid(self.problem)
+    def evaluation_grid(self) -> tuple[np.ndarray, np.ndarray]:
+        return evaluation_grid(self.problem)
 
     def relative_error(self) -> float:
         """RL2E against the reference on the test grid."""
@@ -87,18 +87,18 @@ class Solution:
 
     def error_over_time(self) -> tuple[np.ndarray, np.ndarray]:
         """Times and RL2E(t) on the test grid."""
-        times, points = self.test_grid()
+        times, points = self.evaluation_grid()
         prediction = next(iter(predict(self.network, times, points).values()))
         return times, relative_error_over_time(prediction, self.reference.on_grid(times, points))
 
     def residual_over_time(self) -> tuple[np.ndarray, np.ndarray]:
         """Times and L_res(t) on the test grid."""
-        times, points = self.test_grid()
+        times, points = self.evaluation_grid()
         return times, residual_over_time(self.problem, self.network, times, points)
 
     def invariants(self) -> Mapping[str, np.ndarray]:
         """The integrals that the problem declares, over the times of the test grid."""
-        times, points = self.test_grid()
+        times, points = self.evaluation_grid()
         return invariants(
             self.problem,
             lambda index: predict(self.network, times, points, frozenset({index}))[index],
@@ -110,7 +110,7 @@ class Solution:
 _TEST_GRIDS = {0: (201, 1), 1: (101, 512), 2: (21, 128), 3: (6, 32)}
 
 
-def test_grid(problem: EvolutionProblem) -> tuple[np.ndarray, np.ndarray]:
+def evaluation_grid(problem: EvolutionProblem) -> tuple[np.ndarray, np.ndarray]:
     """The times and points on which errors are measured; none of them is special to training."""
     num_times, num_points = _TEST_GRIDS[problem.box.dimension]
     times = np.linspace(problem.interval.start, problem.interval.end, num_times)
@@ -119,6 +119,6 @@ def test_grid(problem: EvolutionProblem) -> tuple[np.ndarray, np.ndarray]:
 
 def network_error(network: Network, problem: EvolutionProblem, reference: ReferenceSolution) -> float:
     """RL2E of a network against a reference on the test grid."""
-    times, points = test_grid(problem)
+    times, points = evaluation_grid(problem)
     prediction = next(iter(predict(network, times, points).values()))
     return relative_error(prediction, reference.on_grid(times, points))
