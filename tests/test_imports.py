@@ -10,12 +10,15 @@ import cinnet
 SOURCE = Path(cinnet.__file__).parent
 LAYERS = [
     {"domains", "precision"},
+    {"symmetry"},
     {"fields"},
     {"jets"},
     {"embeddings", "history", "conditions"},
-    {"networks", "problems", "sampling"},
+    {"networks", "problems"},
+    {"sampling"},
     {"derivatives"},
-    {"losses", "metrics"},
+    {"terms", "metrics"},
+    {"losses"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 REFERENCE_MAY_IMPORT = {"domains", "fields", "problems", "precision"}

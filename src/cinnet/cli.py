@@ -96,9 +96,12 @@ def _setting(text: str):
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds of training at most.")
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of the last optimizer, instead of the preset's.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Run folder; an existing run goes on.")
+@click.option(
+    "--checkpoint-seconds", type=click.FloatRange(min=0), default=20.0, show_default=True, help="Time between saves."
+)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other setting, may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def solve(problem, method, preset, grid, seed, budget, steps, output, settings, as_json) -> None:
+def solve(problem, method, preset, grid, seed, budget, steps, output, checkpoint_seconds, settings, as_json) -> None:
     """Solve PROBLEM with a physics-informed network and draw the solution."""
     import dataclasses
     import json
@@ -120,10 +123,17 @@ def solve(problem, method, preset, grid, seed, budget, steps, output, settings, 
         stages = (*resolved.stages[:-1], dataclasses.replace(resolved.stages[-1], steps=steps))
         resolved = dataclasses.replace(resolved, stages=stages)
     folder = output or Path("runs") / f"{problem}-{method}-{preset}-{resolved.num_times}x{resolved.num_points}-s{seed}"
-    total = sum(stage.steps for stage in resolved.stages)
     try:
-        with show_progress(f"{problem} {method}", total, budget or float("inf")) as watch:
-            solution = run(equation, resolved, budget=budget, folder=folder, watch=watch)
+        with show_progress(f"{problem} {method}", resolved.total_steps, budget or float("inf")) as display:
+            solution = run(
+                equation,
+                resolved,
+                budget=budget,
+                folder=folder,
+                watch=display.watch,
+                progress=display.say,
+                checkpoint_seconds=checkpoint_seconds,
+            )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     figures = _draw(solution, folder)

@@ -1,6 +1,7 @@
 """What the network sees of space: periodic features (Appendix A) and scaled bounded coordinates, with their jets."""
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -8,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .domains import Axis, Box
+from .domains import Box
 from .fields import MultiIndex, factorial
 from .jets import Jet
+from .symmetry import Symmetry
 
 
 def default_harmonics(box: Box, spatial_order: int) -> tuple[int, ...]:
@@ -32,13 +34,23 @@ class Embedding(eqx.Module):
     products, the paper's, hold no constant and no function of one coordinate alone, so that even u = cos(w x)
     is not linear in them. `tensor="complete"` takes products of the full one-dimensional features instead,
     constant included. Bounded axes enter as one coordinate each, scaled to [-1, 1].
+
+    With a `symmetry` only features that have it enter: on an even axis cosines about its centre, along a repeating
+    axis harmonics of the shorter period, and for axes that may be exchanged means over all exchanges.
     """
 
     box: Box = eqx.field(static=True)
     harmonics: tuple[int, ...] = eqx.field(static=True)
     tensor: str = eqx.field(static=True)
+    symmetry: Symmetry = eqx.field(static=True)
 
-    def __init__(self, box: Box, harmonics: int | Sequence[int] = 10, tensor: str = "paper"):
+    def __init__(
+        self,
+        box: Box,
+        harmonics: int | Sequence[int] = 10,
+        tensor: str = "paper",
+        symmetry: Symmetry | None = None,
+    ):
         periodic = sum(axis.periodic for axis in box.axes)
         counts = (harmonics,) * periodic if isinstance(harmonics, int) else tuple(harmonics)
         if len(counts) != periodic:
@@ -48,6 +60,9 @@ class Embedding(eqx.Module):
         if tensor not in ("paper", "complete"):
             raise ValueError(f"tensor={tensor!r}: use 'paper' or 'complete'.")
         self.box, self.harmonics, self.tensor = box, counts, tensor
+        self.symmetry = Symmetry.none(box) if symmetry is None else symmetry
+        if self.symmetry.exchange and len(set(counts)) > 1:
+            raise ValueError(f"harmonics={counts}: axes that are exchanged need the same number of harmonics.")
 
     @property
     def num_features(self) -> int:
@@ -58,17 +73,27 @@ class Embedding(eqx.Module):
 
     def _selection(self) -> list[tuple[int, ...]]:
         """Which products of one-dimensional features enter; feature 2m-1 is cos(m w x) and 2m is sin(m w x)."""
-        complete = [range(2 * count + 1) for count in self.harmonics]
+        even = [even for axis, even in zip(self.box.axes, self.symmetry.even, strict=True) if axis.periodic]
         if len(self.harmonics) == 1 or self.tensor == "complete":
-            return list(itertools.product(*complete))
-        kinds = itertools.product((1, 0), repeat=len(self.harmonics))
-        orders = list(itertools.product(*(range(1, count + 1) for count in self.harmonics)))
-        return [tuple(2 * m - c for m, c in zip(order, kind, strict=True)) for kind in kinds for order in orders]
+            complete = [
+                [0, *range(1, 2 * count, 2)] if cosines else range(2 * count + 1)
+                for count, cosines in zip(self.harmonics, even, strict=True)
+            ]
+            products = list(itertools.product(*complete))
+        else:
+            kinds = list(itertools.product(*((1,) if cosines else (1, 0) for cosines in even)))
+            orders = list(itertools.product(*(range(1, count + 1) for count in self.harmonics)))
+            products = [
+                tuple(2 * m - c for m, c in zip(order, kind, strict=True)) for kind in kinds for order in orders
+            ]
+        return [p for p in products if list(p) == sorted(p)] if self.symmetry.exchange else products
 
-    def _axis_features(self, x: Float[Array, " points"], axis: Axis, count: int, order: int) -> Array:
-        """The `order`-th derivative of (1, cos(w x), sin(w x), ...) at every point."""
-        frequency = np.arange(1, count + 1) * (2 * np.pi / axis.length)
-        phase = x[:, None] * frequency.astype(x.dtype)
+    def _axis_features(self, x: Float[Array, " points"], i: int, count: int, order: int) -> Array:
+        """The `order`-th derivative of (1, cos(w x), sin(w x), ...) along axis i at every point."""
+        axis, repeats = self.box.axes[i], self.symmetry.repeats[i]
+        origin = (axis.lower + axis.upper) / 2 if self.symmetry.even[i] else 0.0
+        frequency = np.arange(1, count + 1) * (2 * np.pi * repeats / axis.length)
+        phase = (x - origin)[:, None] * frequency.astype(x.dtype)
         scale = (frequency**order).astype(x.dtype)
         cosine, sine = jnp.cos(phase), jnp.sin(phase)
         derivatives = ((cosine, sine), (-sine, cosine), (-cosine, -sine), (sine, -cosine))
@@ -84,11 +109,11 @@ class Embedding(eqx.Module):
         bounded = [i for i, axis in enumerate(self.box.axes) if not axis.periodic]
         parts = []
         if periodic:
-            selection = np.array(self._selection())
-            product = jnp.ones((), points.dtype)
-            for column, (i, count) in enumerate(zip(periodic, self.harmonics, strict=True)):
-                features = self._axis_features(points[:, i], self.box.axes[i], count, index[i])
-                product = product * features[:, selection[:, column]]
+            axes = [
+                self._axis_features(points[:, i], i, count, index[i])
+                for i, count in zip(periodic, self.harmonics, strict=True)
+            ]
+            product = self._products(axes)
             parts.append(jnp.zeros_like(product) if any(index[i] for i in bounded) else product)
         for i in bounded:
             axis = self.box.axes[i]
@@ -100,6 +125,20 @@ class Embedding(eqx.Module):
                 feature = jnp.full_like(points[:, i], slope if others == 0 and index[i] == 1 else 0.0)
             parts.append(feature[:, None])
         return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((points.shape[0], 0), points.dtype)
+
+    def _products(self, axes: list[Float[Array, "points _"]]) -> Float[Array, "points products"]:
+        """The selected products of one feature for each axis, or their means over exchanges of axes."""
+        selection = np.array(self._selection())
+        straight = tuple(range(len(axes)))
+        orders = list(itertools.permutations(straight)) if self.symmetry.exchange else [straight]
+        products = [
+            math.prod(
+                (axis[:, selection[:, k]] for axis, k in zip(axes[1:], order[1:], strict=True)),
+                start=axes[0][:, selection[:, order[0]]],
+            )
+            for order in orders
+        ]
+        return sum(products[1:], start=products[0]) / len(orders) if len(orders) > 1 else products[0]
 
     def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " features"]:
         return self._derivative(x[None, :], (0,) * self.box.dimension)[0]

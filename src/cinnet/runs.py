@@ -3,23 +3,24 @@
 import dataclasses
 import json
 import platform
-import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .metrics import predict, relative_error
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
-from .reference import reference_solution
+from .reference import cached_reference, reference_solution
 from .settings import Settings, check_name, resolve_settings
-from .solution import Solution, evaluation_grid
+from .solution import ErrorMeter, Solution
 from .training import Budget, Trainer
 from .training.checkpoint import CheckpointError, write_json
+from .training.loop import SECONDS_BETWEEN_CHECKPOINTS
 
 CONFIG_FILE = "config.json"
 RESULT_FILE = "result.json"
@@ -57,16 +58,21 @@ def run(
     folder: str | Path | None = None,
     reference: bool = True,
     watch: Callable[[dict[str, float]], None] | None = None,
+    progress: Callable[[str], None] | None = None,
+    checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
 ) -> Solution:
-    """Train as the settings say and report; see `solve`."""
+    """Train as the settings say and report; see `solve`. `progress` receives a line on what is done after training."""
     budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
     folder = None if folder is None else Path(folder)
     with jax.enable_x64(True):
         if folder is not None:
             _claim(folder, problem, settings)
-        error_of = _error_function(problem) if reference and problem.box.periodic else None
-        trainer = Trainer(problem, settings, folder, watch, error_of)
+        meter = _cached_meter(problem) if reference and problem.box.periodic else None
+        error_of = None if meter is None else meter.between
+        trainer = Trainer(problem, settings, folder, watch, error_of, checkpoint_seconds)
         outcome = trainer.run(budget)
+        if meter is None and reference and problem.box.periodic:
+            meter = ErrorMeter(problem, reference_solution(problem, progress=progress))
         result = {
             "problem": problem.name,
             "method": settings.method,
@@ -76,11 +82,13 @@ def run(
             "num_times": settings.num_times,
             "num_points": settings.num_points,
             "num_mesh_intervals": settings.num_mesh_intervals,
-            "parameters": int(sum(leaf.size for leaf in jax.tree.leaves(outcome.network))),
+            "windows": settings.windows,
+            "parameters": int(sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(outcome.network, eqx.is_array)))),
             "steps": outcome.steps,
             "wall_seconds": round(outcome.seconds, 2),
             "gemm_seconds": round(gemm_seconds(), 4),
-            "relative_l2_error": None if error_of is None else error_of(outcome.network),
+            "held_out_residual": trainer.held_out_residual(),
+            "relative_l2_error": None if meter is None else meter(outcome.network),
             "final": outcome.records[-1] if outcome.records else {},
             "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},
         }
@@ -99,7 +107,7 @@ def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solutio
         problem = _described(config["problem"])
     with jax.enable_x64(True):
         trainer = Trainer(problem, settings, folder)
-    return Solution(problem, trainer.state.best_network, settings, result, trainer.records)
+    return Solution(problem, trainer.network, settings, result, trainer.records)
 
 
 def named_problem(name: str) -> EvolutionProblem:
@@ -143,17 +151,14 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None
 
 
-def _error_function(problem: EvolutionProblem) -> Callable[..., float]:
-    times, points = evaluation_grid(problem)
-    exact = reference_solution(problem).on_grid(times, points)
-    return lambda network: relative_error(next(iter(predict(network, times, points).values())), exact)
+def _cached_meter(problem: EvolutionProblem) -> ErrorMeter | None:
+    known = cached_reference(problem)
+    return None if known is None else ErrorMeter(problem, known)
 
 
-def gemm_seconds() -> float:
-    """The time of one 4096^3 float32 GEMM, the unit in which times compare across machines."""
+def gemm_seconds(repeats: int = 3) -> float:
+    """The least time of one 4096^3 float32 GEMM, the unit in which times compare across machines."""
     matrix = jnp.ones((4096, 4096), jnp.float32)
     multiply = jax.jit(jnp.matmul)
     multiply(matrix, matrix).block_until_ready()
-    start = time.perf_counter()
-    multiply(matrix, matrix).block_until_ready()
-    return time.perf_counter() - start
+    return min(timeit.repeat(lambda: multiply(matrix, matrix).block_until_ready(), number=1, repeat=repeats))

@@ -7,24 +7,45 @@ from jaxtyping import Float
 from scipy.stats import qmc
 
 from .domains import Box, TimeInterval
+from .embeddings import Embedding
 
 
 @dataclass(frozen=True)
 class TrainingPoints:
     """Columns to train on: every point at every time, and the initial value at every point.
 
-    `counts` is the shape of the spatial grid where the points form a uniform one, else None.
+    `counts` is the shape of the spatial grid where the points form a uniform one, else None. `multiplicity` says how
+    many points each one stands for.
     """
 
     times: Float[np.ndarray, " times"]
     points: Float[np.ndarray, "points dim"]
     counts: tuple[int, ...] | None = None
+    multiplicity: Float[np.ndarray, " points"] | None = None
 
     def __post_init__(self):
         if np.ndim(self.times) != 1 or np.size(self.times) < 1:
             raise ValueError(f"times has shape {np.shape(self.times)}; give one row of at least one time.")
         if np.ndim(self.points) != 2 or np.shape(self.points)[0] < 1:
             raise ValueError(f"points has shape {np.shape(self.points)}; give [points, dimension], at least one point.")
+
+    @property
+    def shares(self) -> Float[np.ndarray, " points"]:
+        """What part of the mean over space each point stands for."""
+        multiplicity = np.ones(len(self.points)) if self.multiplicity is None else self.multiplicity
+        return multiplicity / multiplicity.sum()
+
+    def distinct(self, embedding: Embedding) -> "TrainingPoints":
+        """The same means over space from one of each set of points that the embedding does not tell apart."""
+        if embedding.symmetry.order == 1:
+            return self
+        images = embedding.symmetry.representative(self.points, embedding.box)
+        _, first, which = np.unique(images.round(_DECIMALS), axis=0, return_index=True, return_inverse=True)
+        multiplicity = np.bincount(which.ravel(), weights=self.shares * len(self.points))
+        return TrainingPoints(self.times, images[first], multiplicity=multiplicity)
+
+
+_DECIMALS = 12  # to which images of one point agree
 
 
 def uniform_times(interval: TimeInterval, num_times: int, include_start: bool = True) -> Float[np.ndarray, " times"]:

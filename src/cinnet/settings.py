@@ -21,21 +21,35 @@ MEMORY_SETTINGS = ("num_mesh_intervals", "quadrature", "temporal_weight", "gate"
 
 @dataclass(frozen=True)
 class Stage:
-    """Some steps of one optimizer; `columns` of the training points are used, all if None."""
+    """Some steps of one optimizer.
+
+    `columns` of the training points are used, all if None, and of the time levels those in the first part of the
+    interval that `horizon` gives as a fraction.
+    """
 
     optimizer: str
     steps: int
     options: Mapping[str, Any] = field(default_factory=dict)
     columns: int | None = None
+    horizon: float = 1.0
 
     def __post_init__(self):
         if self.steps < 0:
             raise ValueError(f"Stage(steps={self.steps}): the number of steps must not be negative.")
+        if self.columns is not None and self.columns < 1:
+            raise ValueError(f"Stage(columns={self.columns}): at least one column is needed, or None for all.")
+        if not 0 < self.horizon <= 1:
+            raise ValueError(f"Stage(horizon={self.horizon}): give a fraction of the interval, above 0 and at most 1.")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All choices of a run, resolved; equal settings give equal runs on one machine."""
+    """All choices of a run, resolved; equal settings give equal runs on one machine.
+
+    With several `windows` the interval is cut into equal parts that are solved one after the other, each by all
+    stages. Every `resample_every` steps new columns are drawn where the residual is large; every `balance_every`
+    steps the weights of the loss terms are moved towards equal gradient norms.
+    """
 
     method: str
     preset: str
@@ -49,12 +63,17 @@ class Settings:
     activation: str
     harmonics: tuple[int, ...]
     tensor: str
+    exploit_symmetry: bool
     dtype: str
     residual_weight: float
     initial_weight: float
     boundary_weight: float
     causality: float | str | None
     stages: tuple[Stage, ...]
+    windows: int = 1
+    exact_initial: bool = False
+    resample_every: int | None = None
+    balance_every: int | None = None
     num_mesh_intervals: int | None = None
     quadrature: str | None = None
     temporal_weight: float | None = None
@@ -66,13 +85,26 @@ class Settings:
         check_name("network", self.network, ("cinnet", "mlp"))
         if isinstance(self.causality, str):
             check_name("causality", self.causality, ("auto",))
-        for name in ("num_times", "num_points"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed.")
+        for name in ("num_times", "num_points", "windows", "resample_every", "balance_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name}={value}: at least 1 is needed.")
+        for name in ("num_times", "num_mesh_intervals"):
+            value = getattr(self, name)
+            if value is not None and value % self.windows:
+                raise ValueError(
+                    f"{name}={value} cannot be split over windows={self.windows}; choose a multiple of it."
+                )
+        if self.exact_initial and self.windows > 1:
+            raise ValueError(f"exact_initial=True needs windows=1, not {self.windows}.")
         memory = {name: getattr(self, name) for name in MEMORY_SETTINGS}
         given = [name for name, value in memory.items() if value is not None]
         if self.network == "mlp" and given:
             raise ValueError(f"{given[0]}={memory[given[0]]!r} has no effect: the network 'mlp' has no memory.")
+
+    @property
+    def total_steps(self) -> int:
+        return self.windows * sum(stage.steps for stage in self.stages)
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -131,6 +163,7 @@ def _paper(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dic
         "include_start": False,
         "hidden": (128, 128, 128, 128),
         "tensor": "paper",
+        "exploit_symmetry": False,
         "dtype": "float32",
         "causality": 100.0 if method == "causal-pinn" else None,
         "stages": (Stage("adam", 300_000),),
@@ -138,16 +171,28 @@ def _paper(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dic
     }
 
 
+LEVELS_PER_WINDOW = 5
+
+
+def default_windows(num_times: int) -> int:
+    """As many windows as leave at least five time levels in each."""
+    return max(
+        n for n in range(1, num_times + 1) if num_times % n == 0 and (n == 1 or num_times // n >= LEVELS_PER_WINDOW)
+    )
+
+
 def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
-    """A small network, causal weights and Levenberg-Marquardt: the shortest time to the paper's accuracy."""
+    """A small network for each short window, and Levenberg-Marquardt: the shortest time to the paper's accuracy."""
     memory = {"num_mesh_intervals": grid[0], "quadrature": "product-linear", "temporal_weight": 2.0}
     return {
         "include_start": True,
         "hidden": (24, 24, 24),
         "tensor": "complete",
+        "exploit_symmetry": True,
         "dtype": "float32",
-        "causality": None if method == "pinn" else 100.0,
-        "stages": (Stage("levenberg-marquardt", 300),),
+        "causality": 100.0 if method == "causal-pinn" else None,
+        "windows": default_windows(grid[0]),
+        "stages": (Stage("levenberg-marquardt", 100),),
         **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
     }
 

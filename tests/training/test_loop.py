@@ -11,7 +11,7 @@ import pytest
 from cinnet.problems import AllenCahn
 from cinnet.settings import Stage, resolve_settings
 from cinnet.training import Budget, Trainer
-from cinnet.training.build import build_points, fewer_columns, held_out_points
+from cinnet.training.build import Window, build_points, held_out_points, stage_points
 
 PROBLEM = AllenCahn()
 
@@ -93,27 +93,21 @@ def test_a_minimum_is_a_stall():
     assert trainer.run().status == "stalled"
 
 
-def test_the_automatic_schedule_raises_epsilon_when_late_weights_near_one():
-    trainer = Trainer(PROBLEM, tiny(causality="auto"))
-
-    class Value:
-        causal_weights = jnp.asarray([1.0, 0.97])
-
-    before = float(trainer.state.causality)
-    trainer._raise_causality(Value())
-    assert float(trainer.state.causality) == 10 * before
-    Value.causal_weights = jnp.asarray([1.0, 0.5])
-    trainer._raise_causality(Value())
-    assert float(trainer.state.causality) == 10 * before
-
-
 def test_held_out_points_are_between_the_training_points():
     settings = tiny()
     points, held_out = build_points(PROBLEM, settings), held_out_points(PROBLEM, settings)
     assert not set(held_out.times) & set(points.times)
     np.testing.assert_allclose(held_out.points - points.points, 1 / 8)
-    assert len(fewer_columns(points, 4).points) == 4
-    np.testing.assert_array_equal(fewer_columns(points, 4).points, points.points[::2])
+
+
+def test_a_stage_uses_some_columns_and_the_times_up_to_its_horizon():
+    settings = tiny()
+    points, window = build_points(PROBLEM, settings), Window.of(PROBLEM, settings, ())
+    fewer = stage_points(points, Stage("adam", 1, columns=4, horizon=0.7), window)
+    np.testing.assert_array_equal(fewer.points, points.points[::2])
+    np.testing.assert_allclose(fewer.times, [0, 1 / 3, 2 / 3])
+    with pytest.raises(ValueError, match=r"horizon=0.1.*no time level"):
+        stage_points(dataclasses.replace(points, times=points.times[1:]), Stage("adam", 1, horizon=0.1), window)
 
 
 def test_a_budget_must_be_positive():

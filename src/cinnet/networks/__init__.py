@@ -2,6 +2,8 @@
 
 from .base import Network
 from .cinnet import CinNet
+from .exact_initial import ExactInitial
 from .mlp import MLP
+from .windows import Windows
 
-__all__ = ["MLP", "CinNet", "Network"]
+__all__ = ["MLP", "CinNet", "ExactInitial", "Network", "Windows"]

@@ -45,25 +45,42 @@ class Network(eqx.Module):
 
     embedding: eqx.AbstractVar[Embedding]
     interval: eqx.AbstractVar[TimeInterval]
-    activation: eqx.AbstractVar[Activation]
-    layers: eqx.AbstractVar[tuple]
 
     @abc.abstractmethod
     def __call__(self, t: Float[Array, ""], x: Float[Array, " dim"]) -> Float[Array, " outputs"]:
         """u at one point; x is a number in one dimension or a vector, and may be left out for an ODE."""
 
     @abc.abstractmethod
-    def plan(self, times: Float[np.ndarray, " times"] | Float[Array, "times columns"]) -> TimePlan:
+    def plan(self, times: Float[np.ndarray, " times"] | Float[Array, "times columns"]) -> Any:
         """Prepare the query times, shared by all columns [times] or their own for each [times, columns]."""
+
+    @abc.abstractmethod
+    def jets(
+        self, plan: Any, points: Float[Array, "columns dim"], space: JetSpace
+    ) -> dict[MultiIndex, Float[Array, "queries columns outputs"]]:
+        """The derivatives in `space.wanted` at every query time of every column."""
 
     @property
     @abc.abstractmethod
     def dtype(self) -> np.dtype: ...
 
-    def jets(
-        self, plan: TimePlan, points: Float[Array, "columns dim"], space: JetSpace
-    ) -> dict[MultiIndex, Float[Array, "queries columns outputs"]]:
-        """The derivatives in `space.wanted` at every query time of every column."""
+    @property
+    @abc.abstractmethod
+    def widths(self) -> tuple[int, ...]:
+        """The number of features after each layer; the last is the number of outputs."""
+
+
+class LayeredNetwork(Network):
+    """Layers with an activation between them, on the input (clock, v(x))."""
+
+    activation: eqx.AbstractVar[Activation]
+    layers: eqx.AbstractVar[tuple]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return tuple(layer.num_outputs for layer in self.layers)
+
+    def jets(self, plan, points, space):
         embedded = self.embedding.jets(points.astype(self.dtype), space.spatial)
         values, rates = self.layers[0].enter(embedded, plan, 0, space, 1.0 / self.interval.duration)
         for index, layer in enumerate(self.layers[1:], start=1):

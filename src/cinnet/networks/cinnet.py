@@ -21,7 +21,8 @@ from ..history import (
 )
 from ..jets import Activation, Jet, JetSpace, resolve_activation
 from ..precision import resolve_dtype
-from .base import Layer, Network, check_hidden, glorot
+from ..symmetry import Symmetry
+from .base import Layer, LayeredNetwork, check_hidden, glorot
 from .columns import History, TimePlan, rowwise, scattered_plan, shared_plan
 
 
@@ -114,7 +115,7 @@ def _integrate_rates(history: History, features: Array, feature_rates: Array | C
     return integral + own.query_rates * plan.at_queries(features) + own.queries * rates
 
 
-class CinNet(Network):
+class CinNet(LayeredNetwork):
     """y_0 = (t, v(x)); y_l = f(z_l * F_l + (1 - z_l) * I_l) for l < L, without f for l = L (Eq. cinnet_layer).
 
     `num_mesh_intervals` is the paper's N_s for a uniform mesh; `mesh` gives any other. `temporal_weight`
@@ -147,13 +148,14 @@ class CinNet(Network):
         gate: str = "learnable",
         harmonics: int | Sequence[int] = 10,
         tensor: str = "paper",
+        symmetry: Symmetry | None = None,
         activation: str | Activation = "tanh",
         dtype: str = "float32",
         key: PRNGKeyArray,
     ):
         if gate not in ("learnable", "fixed"):
             raise ValueError(f"gate={gate!r}: use 'learnable' or 'fixed' (z = 0.5).")
-        self.embedding = Embedding(box, harmonics, tensor)
+        self.embedding = Embedding(box, harmonics, tensor, symmetry)
         self.interval = interval
         self.activation = resolve_activation(activation)
         self.mesh = _resolve_mesh(mesh, num_mesh_intervals, interval)

@@ -65,6 +65,10 @@ class TimePlan(eqx.Module):
     num_nodes: int = eqx.field(static=True)
     histories: tuple[History, ...] = ()
 
+    @property
+    def num_rows(self) -> int:
+        return self.clock.shape[0]
+
     def at_queries(self, rows: Float[Array, "rows ..."]) -> Float[Array, "queries ..."]:
         return _take_rows(rows, self.query_rows)
 

@@ -12,7 +12,8 @@ from ..domains import Box, TimeInterval
 from ..embeddings import Embedding
 from ..jets import Activation, Jet, JetSpace, resolve_activation
 from ..precision import resolve_dtype
-from .base import Layer, Network, check_hidden, glorot
+from ..symmetry import Symmetry
+from .base import Layer, LayeredNetwork, check_hidden, glorot
 from .columns import TimePlan, pointwise_plan
 
 
@@ -45,7 +46,7 @@ class Dense(Layer):
         return values, {key: v @ self.weight for key, v in rates.items()}
 
 
-class MLP(Network):
+class MLP(LayeredNetwork):
     """y_0 = (t, v(x));  y_l = f(y_(l-1) W_l + b_l) for l < L;  u = y_(L-1) W_L + b_L (Eq. mlp).
 
     Differs from paper: t enters as (t - t0) / (T - t0), which is t itself in all the paper's problems.
@@ -65,11 +66,12 @@ class MLP(Network):
         outputs: int = 1,
         harmonics: int | Sequence[int] = 10,
         tensor: str = "paper",
+        symmetry: Symmetry | None = None,
         activation: str | Activation = "tanh",
         dtype: str = "float32",
         key: PRNGKeyArray,
     ):
-        self.embedding = Embedding(box, harmonics, tensor)
+        self.embedding = Embedding(box, harmonics, tensor, symmetry)
         self.interval = interval
         self.activation = resolve_activation(activation)
         widths = (1 + self.embedding.num_features, *check_hidden(hidden, outputs), outputs)

@@ -77,7 +77,9 @@ class EvolutionProblem(eqx.Module):
         """The highest spatial order the residual reads."""
         return max(sum(index[1:]) for index in self.derivatives)
 
-    def initial_values(self, points: Float[Array, "points dim"]) -> Float[Array, "points components"]:
+    def initial_values(
+        self, points: Float[np.ndarray, "points dim"] | Float[Array, "points dim"]
+    ) -> Float[Array, "points components"]:
         """g at many points."""
 
         def at_point(x: Array) -> Array:
@@ -85,7 +87,7 @@ class EvolutionProblem(eqx.Module):
             values = values if isinstance(values, tuple | list) else (values,)
             return jnp.stack([jnp.asarray(v) for v in values])
 
-        return jax.vmap(at_point)(points)
+        return jax.vmap(at_point)(jnp.asarray(points))
 
     def __check_init__(self):
         where = f"problem {self.name}"

@@ -2,6 +2,6 @@
 
 from .cache import cache_directory
 from .solution import ReferenceSolution
-from .solver import NotConvergedError, reference_solution
+from .solver import NotConvergedError, cached_reference, reference_solution
 
-__all__ = ["NotConvergedError", "ReferenceSolution", "cache_directory", "reference_solution"]
+__all__ = ["NotConvergedError", "ReferenceSolution", "cache_directory", "cached_reference", "reference_solution"]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -37,6 +38,30 @@ _UNCHECKED_TRIM = 1e-14
 _SAME_BLOW_UPS = 5
 
 
+def cached_reference(problem: EvolutionProblem) -> ReferenceSolution | None:
+    """The reference solution with default settings if it was computed before, without computing it."""
+    defaults = _DEFAULTS[problem.box.dimension]
+    settings = {"tolerance": defaults.tolerance, "modes": None, "time_step": None, "levels": defaults.levels}
+    path = storage.cache_path(problem, settings)
+    return None if path is None else _stored(problem, Split(problem), path)
+
+
+def _stored(problem: EvolutionProblem, split: Split, path: Path) -> ReferenceSolution | None:
+    stored = storage.load(path)
+    if stored is None:
+        return None
+    snapshots, metadata = stored
+    return ReferenceSolution(
+        problem,
+        snapshots,
+        modes=tuple(metadata["modes"]),
+        time_step=metadata["time_step"],
+        tolerance=metadata["tolerance"],
+        agreement=metadata["agreement"],
+        split=split,
+    )
+
+
 def reference_solution(
     problem: EvolutionProblem,
     tolerance: float | None = None,
@@ -62,18 +87,9 @@ def reference_solution(
     settings = {"tolerance": tolerance, "modes": fixed_modes, "time_step": time_step, "levels": levels}
 
     path = storage.cache_path(problem, settings) if cache else None
-    stored = None if path is None else storage.load(path)
+    stored = None if path is None else _stored(problem, split, path)
     if stored is not None:
-        snapshots, metadata = stored
-        return ReferenceSolution(
-            problem,
-            snapshots,
-            modes=tuple(metadata["modes"]),
-            time_step=metadata["time_step"],
-            tolerance=metadata["tolerance"],
-            agreement=metadata["agreement"],
-            split=split,
-        )
+        return stored
     refinement = _Refinement(problem, split, defaults, tolerance, levels, progress)
     solution = refinement.solve(fixed_modes, time_step)
     if path is not None:

@@ -1,33 +1,44 @@
 """From settings to the objects that training needs."""
 
 import dataclasses
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
 
-from ..losses import LossWeights, Objective
-from ..networks import MLP, CinNet, Network
+from ..losses import InitialValues, LossWeights, Objective
+from ..metrics import predict
+from ..networks import MLP, CinNet, ExactInitial, Network
+from ..networks.windows import window_interval
 from ..problems.base import EvolutionProblem
+from ..problems.symmetry import find_symmetry
 from ..sampling import TrainingPoints, latin_hypercube, uniform_grid
-from ..settings import MEMORY_SETTINGS, Settings
+from ..settings import MEMORY_SETTINGS, Settings, Stage
 
 FIRST_AUTOMATIC_CAUSALITY = 1.0
 
 
 def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
-    common = {
+    """The network of one window."""
+    common: dict[str, Any] = {
         "hidden": settings.hidden,
         "outputs": len(problem.components),
         "harmonics": settings.harmonics,
         "tensor": settings.tensor,
+        "symmetry": find_symmetry(problem) if settings.exploit_symmetry else None,
         "activation": settings.activation,
         "dtype": settings.dtype,
         "key": jax.random.key(settings.seed),
     }
+    interval = window_interval(problem.interval, settings.windows)
     if settings.network == "mlp":
-        return MLP(problem.box, problem.interval, **common)
-    memory = {name: getattr(settings, name) for name in MEMORY_SETTINGS}
-    return CinNet(problem.box, problem.interval, **memory, **common)
+        network = MLP(problem.box, interval, **common)
+    else:
+        memory = {name: getattr(settings, name) for name in MEMORY_SETTINGS}
+        memory["num_mesh_intervals"] //= settings.windows
+        network = CinNet(problem.box, interval, **memory, **common)
+    return ExactInitial(network, lambda *x: problem.initial(*x)) if settings.exact_initial else network
 
 
 def build_points(problem: EvolutionProblem, settings: Settings) -> TrainingPoints:
@@ -35,14 +46,6 @@ def build_points(problem: EvolutionProblem, settings: Settings) -> TrainingPoint
     if settings.sampling == "uniform-grid":
         return uniform_grid(*grid, include_start=settings.include_start)
     return latin_hypercube(*grid, seed=settings.seed, include_start=settings.include_start)
-
-
-def fewer_columns(points: TrainingPoints, columns: int | None) -> TrainingPoints:
-    """Evenly chosen columns of the training points, all if `columns` is None."""
-    if columns is None or columns >= len(points.points):
-        return points
-    chosen = np.linspace(0, len(points.points), columns, endpoint=False).round().astype(int)
-    return TrainingPoints(points.times, points.points[chosen])
 
 
 def held_out_points(problem: EvolutionProblem, settings: Settings) -> TrainingPoints:
@@ -59,9 +62,56 @@ def held_out_points(problem: EvolutionProblem, settings: Settings) -> TrainingPo
     return TrainingPoints(between, shifted[inside])
 
 
+@dataclass(frozen=True)
+class Window:
+    """One of the equal parts of the interval that are solved one after the other."""
+
+    number: int
+    start: float
+    end: float
+    initial: InitialValues
+    include_start: bool
+
+    @classmethod
+    def of(cls, problem: EvolutionProblem, settings: Settings, solved: tuple[Network, ...]) -> "Window":
+        """The window after those that are solved; it starts from the last one's values at its end."""
+        length = problem.interval.duration / settings.windows
+        start = problem.interval.start + len(solved) * length
+        initial = _end_values(solved[-1]) if solved else problem.initial_values
+        return cls(len(solved), start, start + length, initial, settings.include_start)
+
+    def select(self, points: TrainingPoints, horizon: float = 1.0) -> TrainingPoints:
+        """The points at the times of the first part of this window."""
+        slack = 1e-9 * (self.end - self.start)
+        first = self.start - slack if self.include_start else self.start + slack
+        last = self.start + horizon * (self.end - self.start) + slack
+        inside = (points.times >= first) & (points.times <= last)
+        if not inside.any():
+            raise ValueError(
+                f"horizon={horizon}: no time level lies in this part of the interval; choose a larger one."
+            )
+        return dataclasses.replace(points, times=points.times[inside])
+
+
+def _end_values(network: Network) -> InitialValues:
+    end = np.array([network.interval.end])
+    return lambda points: next(iter(predict(network, end, np.asarray(points)).values()))[0]
+
+
+def stage_points(points: TrainingPoints, stage: Stage, window: Window) -> TrainingPoints:
+    """The columns and time levels of a stage: evenly chosen columns, levels up to the horizon."""
+    selected = window.select(points, stage.horizon)
+    if stage.columns is None or stage.columns >= len(points.points):
+        return selected
+    chosen = np.linspace(0, len(points.points), stage.columns, endpoint=False).round().astype(int)
+    return TrainingPoints(selected.times, points.points[chosen])
+
+
 def build_objective(
-    problem: EvolutionProblem, settings: Settings, network: Network, points: TrainingPoints
+    problem: EvolutionProblem, settings: Settings, network: Network, points: TrainingPoints, window: Window
 ) -> Objective:
     causality = FIRST_AUTOMATIC_CAUSALITY if isinstance(settings.causality, str) else settings.causality
     weights = LossWeights(settings.residual_weight, settings.initial_weight, settings.boundary_weight)
-    return Objective(problem, network, points, weights=weights, causality=causality)
+    return Objective(
+        problem, network, points, weights=weights, causality=causality, start=window.start, initial=window.initial
+    )

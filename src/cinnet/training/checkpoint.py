@@ -71,6 +71,17 @@ def load_checkpoint(path: Path, like: Callable[[dict[str, Any]], PyTree]) -> tup
 
 
 def _load(path: Path, like: Callable[[dict[str, Any]], PyTree]) -> tuple[PyTree, dict[str, Any]]:
+    leaves, metadata = verify_checkpoint(path)
+    expected, structure = jax.tree.flatten(like(metadata))
+    shapes = [_to_host(leaf).shape for leaf in expected]
+    if shapes != [leaf.shape for leaf in leaves]:
+        raise CheckpointError(f"{path} belongs to another configuration: its arrays have other shapes.")
+    restored = [_from_host(leaf, model) for leaf, model in zip(leaves, expected, strict=True)]
+    return jax.tree.unflatten(structure, restored), metadata
+
+
+def verify_checkpoint(path: Path) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """The arrays and the metadata of a checkpoint; raises if it is missing, damaged or of another version."""
     if not path.exists():
         raise CheckpointError(f"{path} does not exist; is this a run folder?")
     try:
@@ -83,12 +94,7 @@ def _load(path: Path, like: Callable[[dict[str, Any]], PyTree]) -> tuple[PyTree,
         raise CheckpointError(f"{path} has format version {header.get('version')}; this is version {FORMAT_VERSION}.")
     if header["checksum"] != _checksum(leaves):
         raise CheckpointError(f"{path} is damaged: its checksum does not match its content.")
-    expected, structure = jax.tree.flatten(like(header["metadata"]))
-    shapes = [_to_host(leaf).shape for leaf in expected]
-    if shapes != [leaf.shape for leaf in leaves]:
-        raise CheckpointError(f"{path} belongs to another configuration: its arrays have other shapes.")
-    restored = [_from_host(leaf, model) for leaf, model in zip(leaves, expected, strict=True)]
-    return jax.tree.unflatten(structure, restored), header["metadata"]
+    return leaves, header["metadata"]
 
 
 def _to_host(leaf: Any) -> np.ndarray:

@@ -6,21 +6,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
-from ..losses import Objective
-from ..networks import Network
+from ..losses import LossValue, Objective
+from ..metrics import residual_over_time
+from ..networks import Network, Windows
 from ..optimizers import OPTIMIZERS, Optimizer, StepInfo
 from ..problems.base import EvolutionProblem
-from ..settings import Settings
-from .build import build_network, build_objective, build_points, fewer_columns, held_out_points
+from ..sampling import TrainingPoints
+from ..settings import Settings, Stage
+from .build import Window, build_network, build_objective, build_points, held_out_points, stage_points
 from .checkpoint import load_checkpoint, save_checkpoint, write_atomically
+from .strategies import balanced_weights, raised_causality, resampled_points
 
 CHECKPOINT_FILE = "checkpoint.npz"
 METRICS_FILE = "metrics.jsonl"
@@ -28,9 +32,8 @@ SECOND_ORDER = {"levenberg-marquardt", "gauss-newton-cg", "l-bfgs", "ss-broyden"
 _RECORD_EVERY = {True: 5, False: 100}
 _STALL_WINDOW = {True: 40, False: 20_000}
 _STALL_GAIN = 1e-3
-_LATE_WEIGHT_NEAR_ONE = 0.95
-_MAX_CAUSALITY = 1e4
-_SECONDS_BETWEEN_CHECKPOINTS = 20.0
+SECONDS_BETWEEN_CHECKPOINTS = 20.0
+_WINDOW_OUTCOMES = ("converged", "stalled", "out-of-budget")  # from best to worst
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,37 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
 
 
 class TrainingState(eqx.Module):
-    """Everything that decides how training goes on."""
+    """Everything that decides how training goes on; `solved` are the networks of the windows before."""
 
     network: Network
     optimizer_state: Any
     best_network: Network
-    best_loss: Any
+    best_loss: Float[Array, ""]
     causality: Any
+    weights: Float[Array, " terms"]
+    columns: Float[Array, "points dim"]
+    solved: tuple[Network, ...]
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far training is; `status` is "" until it ends, `outcomes` are those of the windows before."""
+
+    stage: int = 0
+    stage_step: int = 0
+    step: int = 0
+    seconds: float = 0.0
+    outcomes: tuple[str, ...] = ()
+    status: str = ""
+
+    @property
+    def window(self) -> int:
+        return len(self.outcomes)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "Position":
+        values: dict[str, Any] = {**content, "outcomes": tuple(content["outcomes"])}
+        return cls(**values)
 
 
 @dataclass
@@ -86,11 +113,25 @@ class TrainingOutcome:
     steps: int
 
 
+ErrorOf = Callable[[Network, float, float], float]
+
+
+@eqx.filter_jit
+def _advance(optimizer: Optimizer, objective: Objective, network: Network, state: Any):
+    return optimizer.step(objective, network, state)
+
+
+@eqx.filter_jit
+def _loss(objective: Objective, network: Network) -> LossValue:
+    return objective.loss(network)
+
+
 class Trainer:
     """Trains a network on a problem as the settings say.
 
-    With a folder, the state is saved there every few seconds and a trainer made again on the same folder goes on
-    from it. `watch(record)` is called with every record.
+    With a folder, the state is saved there every `checkpoint_seconds`, and a trainer made again on the same folder
+    goes on from it. `watch(record)` is called with every record. `error_of(network, start, end)` is the error of the
+    network of one window, which lies between these times.
     """
 
     def __init__(
@@ -99,70 +140,101 @@ class Trainer:
         settings: Settings,
         folder: Path | None = None,
         watch: Callable[[dict[str, float]], None] | None = None,
-        error_of: Callable[[Network], float] | None = None,
+        error_of: ErrorOf | None = None,
+        checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
     ):
+        self.checkpoint_seconds = checkpoint_seconds
         self.problem, self.settings, self.folder = problem, settings, folder
         self.watch, self.error_of = watch, error_of
-        network = build_network(problem, settings)
+        if settings.resample_every is not None and problem.box.dimension == 0:
+            raise ValueError(f"resample_every={settings.resample_every} has no effect: {problem.name} has no space.")
         self.points = build_points(problem, settings)
-        held_out = Objective(problem, network, held_out_points(problem, settings))
-        self._held_out = eqx.filter_jit(lambda network: held_out.loss(network).parts["residual"])
+        self.held_out = held_out_points(problem, settings)
         self.records: list[dict[str, float]] = []
-        self.stage, self.stage_step, self.step, self.seconds = 0, 0, 0, 0.0
+        self.position = Position()
         self._stop_requested: Callable[[], bool] = lambda: False
-        self.state = self._first_state(network)
+        self.state = self._first_state(build_network(problem, settings), ())
         if folder is not None and (folder / CHECKPOINT_FILE).exists():
             self._restore(folder)
 
     @property
-    def total_steps(self) -> int:
-        return sum(stage.steps for stage in self.settings.stages)
+    def network(self) -> Network:
+        """The solution over the whole interval as far as it is known; windows still to come repeat the last one."""
+        if self.settings.windows == 1:
+            return self.state.best_network
+        pieces = (*self.state.solved, self.state.best_network)
+        missing = self.settings.windows - len(pieces)
+        return Windows((*pieces, *(pieces[-1:] * missing)), self.problem.interval)
+
+    def held_out_residual(self) -> float:
+        """The mean square residual of the solution on points that were not trained on, over the whole interval."""
+        held_out = self.held_out
+        return float(residual_over_time(self.problem, self.network, held_out.times, held_out.points).mean())
 
     def run(self, budget: Budget | None = None) -> TrainingOutcome:
         """Train until a status is reached; the best state is saved whatever happens."""
         budget = budget or Budget()
-        self._clock_start = time.perf_counter() - self.seconds
-        with stop_requests() as self._stop_requested:
-            status = self._run_stages(budget)
-        self.seconds = self._elapsed()
-        self._save()
-        return TrainingOutcome(self.state.best_network, status, self.records, self.seconds, self.step)
+        status = self.position.status
+        if not status:
+            self._clock_start = time.perf_counter() - self.position.seconds
+            with stop_requests() as self._stop_requested:
+                status = self._run_windows(budget)
+            self._save()
+        return TrainingOutcome(self.network, status, self.records, self.position.seconds, self.position.step)
 
-    def _run_stages(self, budget: Budget) -> str:
-        status = "out-of-budget"
-        while self.stage < len(self.settings.stages):
-            status = self._run_stage(budget)
-            if status not in ("out-of-budget", "stalled") or self._elapsed() >= budget.seconds:
+    def _run_windows(self, budget: Budget) -> str:
+        while True:
+            window = Window.of(self.problem, self.settings, self.state.solved)
+            left = self.settings.windows - window.number
+            deadline = self._elapsed() + (budget.seconds - self._elapsed()) / left
+            status = self._run_window(window, deadline, budget.target_loss)
+            if status not in _WINDOW_OUTCOMES or (left == 1 and self._elapsed() >= budget.seconds):
                 return status
-            self.stage, self.stage_step = self.stage + 1, 0
-            if self.stage < len(self.settings.stages):
-                self.state = self._first_state(self.state.network)
+            outcomes = (*self.position.outcomes, status)
+            if left == 1:
+                self._move(status=max(outcomes, key=_WINDOW_OUTCOMES.index))
+                return self.position.status
+            self._move(stage=0, stage_step=0, outcomes=outcomes)
+            best = self.state.best_network
+            self.state = self._first_state(best, (*self.state.solved, best))
+
+    def _run_window(self, window: Window, deadline: float, target_loss: float) -> str:
+        status = "out-of-budget"
+        held_out = build_objective(
+            self.problem, self.settings, self.state.network, window.select(self.held_out), window
+        )
+        while self.position.stage < len(self.settings.stages):
+            status = self._run_stage(window, held_out, deadline, target_loss)
+            if status not in ("out-of-budget", "stalled") or self._elapsed() >= deadline:
+                return status
+            self._move(stage=self.position.stage + 1, stage_step=0)
+            if self.position.stage < len(self.settings.stages):
+                self.state = self._first_state(self.state.network, self.state.solved)
         return status
 
-    def _run_stage(self, budget: Budget) -> str:
-        stage = self.settings.stages[self.stage]
-        optimizer = self._optimizer()
+    def _run_stage(self, window: Window, held_out: Objective, deadline: float, target_loss: float) -> str:
+        stage, optimizer = self._current_stage, self._optimizer()
         second_order = stage.optimizer in SECOND_ORDER
-        points = fewer_columns(self.points, stage.columns)
-        objective = build_objective(self.problem, self.settings, self.state.network, points)
-        advance = eqx.filter_jit(optimizer.step)
-        parts = eqx.filter_jit(lambda objective, network: objective.loss(network))
+        objective = self._objective(stage, window)
         saved = time.perf_counter()
-        while self.stage_step < stage.steps:
-            if objective.causality is not None:
-                objective = eqx.tree_at(lambda o: o.causality, objective, self.state.causality)
-            network, optimizer_state, info = advance(objective, self.state.network, self.state.optimizer_state)
+        while self.position.stage_step < stage.steps:
+            network, optimizer_state, info = _advance(
+                optimizer, objective, self.state.network, self.state.optimizer_state
+            )
             loss = float(info.loss)
             if not np.isfinite(loss):
                 return "non-finite"
             self._accept(network, optimizer_state, loss)
-            self.step, self.stage_step = self.step + 1, self.stage_step + 1
-            last = self.stage_step == stage.steps
-            if self.stage_step % _RECORD_EVERY[second_order] == 0 or last or self.stage_step == 1:
-                value = parts(objective, self.state.network)
-                self._record(info, value)
-                self._raise_causality(value)
-            if loss <= budget.target_loss:
+            self._move(step=self.position.step + 1, stage_step=self.position.stage_step + 1)
+            stage_step = self.position.stage_step
+            if stage_step % _RECORD_EVERY[second_order] == 0 or stage_step in (1, stage.steps):
+                value = _loss(objective, self.state.network)
+                self._record(info, value, held_out, window)
+                if self.settings.causality == "auto" and value.causal_weights is not None:
+                    raised = raised_causality(self.state.causality, value.causal_weights)
+                    self.state = eqx.tree_at(lambda s: s.causality, self.state, raised)
+            objective = self._adapt(objective, stage, window)
+            if loss <= target_loss:
                 return "converged"
             if second_order and not bool(info.moved):
                 return "stalled"
@@ -170,92 +242,137 @@ class Trainer:
                 return "stalled"
             if self._stop_requested():
                 return "interrupted"
-            if self._elapsed() >= budget.seconds:
+            if self._elapsed() >= deadline:
                 return "out-of-budget"
-            if time.perf_counter() - saved > _SECONDS_BETWEEN_CHECKPOINTS:
+            if time.perf_counter() - saved > self.checkpoint_seconds:
                 self._save()
                 saved = time.perf_counter()
         return "out-of-budget"
 
+    @property
+    def _current_stage(self) -> Stage:
+        return self.settings.stages[min(self.position.stage, len(self.settings.stages) - 1)]
+
     def _optimizer(self) -> Optimizer:
-        stage = self.settings.stages[min(self.stage, len(self.settings.stages) - 1)]
-        return OPTIMIZERS[stage.optimizer](**stage.options)
+        return OPTIMIZERS[self._current_stage.optimizer](**self._current_stage.options)
 
-    def _first_state(self, network: Network) -> TrainingState:
-        causality = build_objective(self.problem, self.settings, network, fewer_columns(self.points, 1)).causality
+    def _objective(self, stage: Stage, window: Window) -> Objective:
+        """The objective of a stage with the weights, the causality and the columns of the present state."""
+        points = self.points
+        if self.settings.resample_every is not None:
+            points = TrainingPoints(points.times, np.asarray(self.state.columns, np.float64))
+        objective = build_objective(
+            self.problem, self.settings, self.state.network, stage_points(points, stage, window), window
+        )
+        return self._at_present(objective)
+
+    def _at_present(self, objective: Objective) -> Objective:
+        present = self.state.weights, self.state.causality
+        return eqx.tree_at(lambda o: (o.weights, o.causality), objective, present, is_leaf=lambda leaf: leaf is None)
+
+    def _adapt(self, objective: Objective, stage: Stage, window: Window) -> Objective:
+        """The objective of the next step."""
+        settings, step = self.settings, self.position.step
+        if settings.balance_every is not None and step % settings.balance_every == 0:
+            weights = balanced_weights(objective, self.state.network)
+            self.state = eqx.tree_at(lambda s: s.weights, self.state, weights)
+        if settings.resample_every is not None and step % settings.resample_every == 0:
+            columns = resampled_points(
+                self.problem, settings, self.state.network, stage_points(self.points, stage, window), window, step
+            )
+            self.state = eqx.tree_at(lambda s: s.columns, self.state, jnp.asarray(columns))
+            return self._objective(stage, window)
+        return self._at_present(objective)
+
+    def _first_state(self, network: Network, solved: tuple[Network, ...]) -> TrainingState:
+        """The state at the beginning of a stage."""
+        window = Window.of(self.problem, self.settings, solved)
+        one_column = TrainingPoints(window.select(self.points).times, self.points.points[:1])
+        objective = build_objective(self.problem, self.settings, network, one_column, window)
         infinity = jnp.asarray(jnp.inf, jnp.float64)
-        return TrainingState(network, self._optimizer().init(network), network, infinity, causality)
-
-    def _accept(self, network: Network, optimizer_state: Any, loss: float) -> None:
-        # Causal weights make losses of different steps incomparable, so then the last state counts as the best.
-        better = self.state.causality is not None or loss <= float(self.state.best_loss)
-        self.state = TrainingState(
-            network,
-            optimizer_state,
-            network if better else self.state.best_network,
-            jnp.asarray(loss if better else self.state.best_loss, jnp.float64),
-            self.state.causality,
+        return TrainingState(
+            network=network,
+            optimizer_state=self._optimizer().init(network),
+            best_network=network,
+            best_loss=infinity,
+            causality=objective.causality,
+            weights=objective.weights,
+            columns=jnp.asarray(self.points.points, jnp.float64),
+            solved=solved,
         )
 
-    def _record(self, info: StepInfo, value) -> None:
+    def _accept(self, network: Network, optimizer_state: Any, loss: float) -> None:
+        # Losses with other weights or columns cannot be compared; then the last state counts as the best.
+        settings = self.settings
+        moving = self.state.causality is not None or settings.balance_every or settings.resample_every
+        better = bool(moving) or loss <= float(self.state.best_loss)
+        self.state = eqx.tree_at(
+            lambda s: (s.network, s.optimizer_state, s.best_network, s.best_loss),
+            self.state,
+            (
+                network,
+                optimizer_state,
+                network if better else self.state.best_network,
+                jnp.asarray(loss if better else self.state.best_loss, jnp.float64),
+            ),
+        )
+
+    def _record(self, info: StepInfo, value: LossValue, held_out: Objective, window: Window) -> None:
         record = {
-            "step": self.step,
-            "stage": self.stage,
+            "step": self.position.step,
+            "stage": self.position.stage,
+            "window": window.number,
             "seconds": round(self._elapsed(), 3),
             "loss": float(value.total),
-            "held_out_residual": float(self._held_out(self.state.network)),
+            "held_out_residual": float(_loss(held_out, self.state.network).parts["residual"]),
             **{name: float(part) for name, part in value.parts.items()},
             **{name: float(extra) for name, extra in info.extras.items()},
         }
         if value.causal_weights is not None:
             record |= {
-                "causality": float(self.state.causality),
+                "causality": np.asarray(self.state.causality).item(),
                 "least_causal_weight": float(value.causal_weights.min()),
             }
         if self.error_of is not None:
-            record["relative_l2_error"] = self.error_of(self.state.network)
+            record["relative_l2_error"] = self.error_of(self.state.network, window.start, window.end)
         self.records.append(record)
         if self.watch is not None:
             self.watch(record)
 
-    def _raise_causality(self, value) -> None:
-        """The automatic schedule: ten times stricter whenever even the last time has nearly its full weight."""
-        if self.settings.causality != "auto" or float(value.causal_weights.min()) < _LATE_WEIGHT_NEAR_ONE:
-            return
-        raised = jnp.minimum(self.state.causality * 10, _MAX_CAUSALITY).astype(self.state.causality.dtype)
-        self.state = eqx.tree_at(lambda s: s.causality, self.state, raised)
-
-    def _has_stalled(self, window: int) -> bool:
-        recent = [r for r in self.records if r["stage"] == self.stage and r["step"] > self.step - window]
-        if self.stage_step < window or len(recent) < 3:
+    def _has_stalled(self, steps: int) -> bool:
+        here = {"stage": self.position.stage, "window": self.position.window}
+        recent = [r for r in self.records if here.items() <= r.items() and r["step"] > self.position.step - steps]
+        if self.position.stage_step < steps or len(recent) < 3:
             return False
         if "causality" in recent[0] and recent[0]["causality"] != recent[-1]["causality"]:
             return False
         return recent[-1]["loss"] > (1 - _STALL_GAIN) * recent[0]["loss"]
 
+    def _move(self, **changes: Any) -> None:
+        self.position = replace(self.position, **changes)
+
     def _elapsed(self) -> float:
         return time.perf_counter() - self._clock_start
 
     def _save(self) -> None:
+        self._move(seconds=self._elapsed())
         if self.folder is None:
             return
-        self.seconds = self._elapsed()
         write_atomically(
             self.folder / METRICS_FILE, "".join(json.dumps(record) + "\n" for record in self.records).encode()
         )
-        position = {name: getattr(self, name) for name in ("stage", "stage_step", "step", "seconds")}
-        save_checkpoint(self.folder / CHECKPOINT_FILE, eqx.filter(self.state, eqx.is_array), position)
+        save_checkpoint(self.folder / CHECKPOINT_FILE, eqx.filter(self.state, eqx.is_array), asdict(self.position))
 
     def _restore(self, folder: Path) -> None:
         network = self.state.network
 
         def empty_state(position: dict[str, Any]) -> TrainingState:
-            self.stage = position["stage"]
-            return eqx.filter(self._first_state(network), eqx.is_array)
+            self.position = Position.from_json(position)
+            return self._first_state(network, (network,) * self.position.window)
 
-        arrays, position = load_checkpoint(folder / CHECKPOINT_FILE, empty_state)
-        self.state = eqx.combine(arrays, self._first_state(network))
-        self.stage, self.stage_step = position["stage"], position["stage_step"]
-        self.step, self.seconds = position["step"], position["seconds"]
+        arrays, _ = load_checkpoint(
+            folder / CHECKPOINT_FILE, lambda position: eqx.filter(empty_state(position), eqx.is_array)
+        )
+        self.state = eqx.combine(arrays, self._first_state(network, (network,) * self.position.window))
         lines = (folder / METRICS_FILE).read_text().splitlines()
-        self.records = [record for record in map(json.loads, lines) if record["step"] <= self.step]
+        self.records = [record for record in map(json.loads, lines) if record["step"] <= self.position.step]

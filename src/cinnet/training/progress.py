@@ -2,19 +2,28 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-Watch = Callable[[dict[str, float]], None]
+
+@dataclass(frozen=True)
+class Display:
+    """`watch` shows a record of a run, `say` a line on what is done."""
+
+    watch: Callable[[dict[str, float]], None]
+    say: Callable[[str], None]
 
 
 @contextmanager
-def show_progress(title: str, total_steps: int, budget_seconds: float = float("inf")) -> Iterator[Watch]:
-    """A function that takes the records of a run and shows them; the bar is the share of steps or seconds used."""
-    console = Console(stderr=True)
+def show_progress(
+    title: str, total_steps: int, budget_seconds: float = float("inf"), console: Console | None = None
+) -> Iterator[Display]:
+    """A display of a run's records; its bar is the share of steps or seconds used."""
+    console = console or Console(stderr=True)
     if not console.is_terminal:
-        yield lambda record: None
+        yield Display(lambda record: None, lambda message: None)
         return
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -31,12 +40,14 @@ def show_progress(title: str, total_steps: int, budget_seconds: float = float("i
             used = max(record["step"] / total_steps, record["seconds"] / budget_seconds)
             progress.update(task, completed=min(used, 1.0), state=describe_record(record))
 
-        yield watch
+        yield Display(watch, lambda message: progress.update(task, state=message))
 
 
 def describe_record(record: dict[str, float]) -> str:
     """One line on the state of training."""
     parts = [f"step {record['step']:.0f}", f"loss {record['loss']:.2e}"]
+    if record.get("window"):
+        parts.insert(0, f"window {record['window'] + 1:.0f}")
     if "relative_l2_error" in record:
         parts.append(f"error {record['relative_l2_error']:.2e}")
     parts.append(f"held-out residual {record['held_out_residual']:.1e}")

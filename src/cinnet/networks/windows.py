@@ -1,0 +1,99 @@
+"""A network for each of several time windows, as one network over all of them."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..domains import TimeInterval
+from ..embeddings import Embedding
+from .base import Network
+
+
+def window_interval(interval: TimeInterval, windows: int) -> TimeInterval:
+    """The first of `windows` equal parts of an interval; the network of every window lives on it, by its own clock."""
+    return TimeInterval(interval.start, interval.start + interval.duration / windows)
+
+
+class SharedTimes(eqx.Module):
+    """For every window its plan, None where no query falls into it; and where each result belongs."""
+
+    plans: tuple[Any, ...]
+    order: tuple[int, ...] = eqx.field(static=True)
+
+
+class ScatteredTimes(eqx.Module):
+    """Every window's plan for all queries, and which window each query belongs to."""
+
+    plans: tuple[Any, ...]
+    window: Float[Array, "times columns"]
+
+
+class Windows(Network):
+    """The k-th network on the k-th of equal parts of the interval; a time where two meet belongs to the earlier."""
+
+    pieces: tuple[Network, ...]
+    interval: TimeInterval = eqx.field(static=True)
+
+    def __init__(self, pieces: tuple[Network, ...], interval: TimeInterval):
+        self.pieces, self.interval = pieces, interval
+
+    @property
+    def embedding(self) -> Embedding:
+        return self.pieces[0].embedding
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.pieces[0].dtype
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return self.pieces[0].widths
+
+    def _delays(self) -> np.ndarray:
+        """How far the clock of each window's network is behind."""
+        return np.arange(len(self.pieces)) * self.interval.duration / len(self.pieces)
+
+    def _window_of(self, times, library):
+        position = (times - self.interval.start) * (len(self.pieces) / self.interval.duration)
+        return library.clip(library.ceil(position - 1e-6) - 1, 0, len(self.pieces) - 1)
+
+    def __call__(self, t, x=()):
+        t = jnp.asarray(t, self.dtype)
+        own = self.pieces[0].interval
+        values = [
+            piece(jnp.clip(t - delay, own.start, own.end), x)
+            for piece, delay in zip(self.pieces, self._delays().astype(self.dtype), strict=True)
+        ]
+        window = self._window_of(t, jnp)
+        return jnp.stack(values)[window.astype(int)]
+
+    def plan(self, times):
+        own = self.pieces[0].interval
+        numbered = list(zip(self.pieces, self._delays(), strict=True))
+        if np.ndim(times) == 2:
+            times = jnp.asarray(times, self.dtype)
+            plans = [piece.plan(jnp.clip(times - delay, own.start, own.end)) for piece, delay in numbered]
+            return ScatteredTimes(tuple(plans), self._window_of(times, jnp))
+        times = np.asarray(times, np.float64)
+        window = self._window_of(times, np).astype(int)
+        inside = [np.clip(times[window == k] - delay, own.start, own.end) for k, (_, delay) in enumerate(numbered)]
+        plans = [piece.plan(t) if t.size else None for (piece, _), t in zip(numbered, inside, strict=True)]
+        return SharedTimes(tuple(plans), tuple(np.argsort(np.argsort(window, kind="stable")).tolist()))
+
+    def jets(self, plan, points, space):
+        parts = [
+            piece.jets(own, points, space)
+            for piece, own in zip(self.pieces, plan.plans, strict=True)
+            if own is not None
+        ]
+        if isinstance(plan, ScatteredTimes):
+            chosen = [(plan.window == k)[..., None] for k in range(len(parts))]
+            return {
+                index: sum(jnp.where(c, part[index], 0) for c, part in zip(chosen, parts, strict=True))
+                for index in parts[0]
+            }
+        order = np.array(plan.order)
+        return {index: jnp.concatenate([part[index] for part in parts])[order] for index in parts[0]}

@@ -1,0 +1,112 @@
+"""The paper's accuracy on its own training grids, with seeds, in units of one 4096^3 float32 GEMM.
+
+    python validation/accuracy.py [--preset fast|accurate] [--seeds 0 1 2] [--rows 1 2 ...] [--method ci-pinn]
+
+Every run is a folder under runs/accuracy and goes on if it was interrupted; finished ones are not repeated. The table
+is printed and written to validation/results/accuracy-<preset>.json.
+"""
+
+import argparse
+import json
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+from cinnet.problems import PROBLEMS
+from cinnet.runs import RESULT_FILE, gemm_seconds, run
+from cinnet.settings import resolve_settings
+from cinnet.training import Budget
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A problem on a training grid, the error to reach and the time it may take, in GEMMs."""
+
+    problem: str
+    grid: tuple[int, int] | None
+    error: float
+    gemms: float
+
+
+ROWS = {
+    "fast": [
+        Row("allen-cahn", (10, 64), 1.35e-2, 150),
+        Row("allen-cahn", (10, 128), 2.99e-3, 150),
+        Row("allen-cahn", (20, 256), 1.9e-3, 240),
+        Row("kdv", (20, 256), 7.8e-3, 600),
+        Row("cahn-hilliard", (40, 256), 6.0e-3, 1200),
+        Row("allen-cahn-2d", (20, 1024), 5.0e-3, 1200),
+    ],
+    "accurate": [
+        Row("allen-cahn", None, 5e-5, 1640),
+        Row("kdv", None, 1e-3, 1640),
+        Row("cahn-hilliard", None, 8.8e-4, 1640),
+        Row("allen-cahn-2d", None, 1e-3, 1640),
+    ],
+}
+
+
+def measured(row: Row, method: str, preset: str, seed: int) -> dict:
+    problem = PROBLEMS[row.problem]()
+    settings = resolve_settings(problem, method, preset, seed, row.grid)
+    folder = Path("runs/accuracy") / (
+        f"{row.problem}-{method}-{preset}-{settings.num_times}x{settings.num_points}-s{seed}"
+    )
+    if (folder / RESULT_FILE).exists():
+        return json.loads((folder / RESULT_FILE).read_text())
+    budget = Budget(seconds=row.gemms * gemm_seconds())
+    return run(problem, settings, budget=budget, folder=folder).result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--preset", choices=sorted(ROWS), default="fast")
+    parser.add_argument("--method", default="ci-pinn")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--rows", type=int, nargs="+", help="Which rows of the table, from 1; all if left out.")
+    arguments = parser.parse_args()
+    chosen = ROWS[arguments.preset]
+    chosen = [chosen[number - 1] for number in arguments.rows] if arguments.rows else chosen
+    summary = []
+    print(f"{'problem':14} {'grid':>10} {'errors of the seeds':36} {'median':>8} {'bar':>8} {'GEMMs':>18} {'limit':>6}")
+    for row in chosen:
+        results = [measured(row, arguments.method, arguments.preset, seed) for seed in arguments.seeds]
+        errors = [result["relative_l2_error"] for result in results]
+        times = [result["wall_seconds"] / result["gemm_seconds"] for result in results]
+        median = statistics.median(errors)
+        met = median <= row.error and statistics.median(times) <= row.gemms
+        grid = f"{results[0]['num_times']}x{results[0]['num_points']}"
+        print(
+            f"{row.problem:14} {grid:>10} {' '.join(f'{e:.2e}' for e in errors):36} {median:8.2e} {row.error:8.2e} "
+            f"{' '.join(f'{t:.0f}' for t in times):>18} {row.gemms:6.0f} {'met' if met else 'NOT MET'}",
+            flush=True,
+        )
+        summary.append(
+            {
+                "problem": row.problem,
+                "grid": [results[0]["num_times"], results[0]["num_points"]],
+                "method": arguments.method,
+                "preset": arguments.preset,
+                "seeds": arguments.seeds,
+                "errors": errors,
+                "median": median,
+                "bar": row.error,
+                "gemms": [round(t, 1) for t in times],
+                "gemm_limit": row.gemms,
+                "wall_seconds": [result["wall_seconds"] for result in results],
+                "held_out_residuals": [result["held_out_residual"] for result in results],
+                "status": [result["status"] for result in results],
+                "met": met,
+            }
+        )
+    if not arguments.rows:
+        RESULTS.mkdir(exist_ok=True)
+        path = RESULTS / f"accuracy-{arguments.preset}.json"
+        path.write_text(json.dumps(summary, indent=2) + "\n")
+        print(f"written: {path.relative_to(Path(__file__).parent.parent)}")
+
+
+if __name__ == "__main__":
+    main()
