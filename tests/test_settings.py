@@ -3,7 +3,7 @@ import json
 import pytest
 
 from cinnet.problems import PROBLEMS, AllenCahn, AllenCahn2D, CahnHilliard
-from cinnet.settings import METHODS, PRESETS, Settings, Stage, resolve_settings
+from cinnet.settings import METHODS, PRESETS, Settings, Stage, default_windows, resolve_settings
 
 
 def test_the_paper_preset_is_the_papers_recipe():
@@ -52,3 +52,33 @@ def test_an_unknown_setting_in_a_file_is_named():
     content = resolve_settings(AllenCahn()).to_json() | {"optimiser": "adam"}
     with pytest.raises(ValueError, match="unknown setting 'optimiser'"):
         Settings.from_json(content)
+
+
+@pytest.mark.parametrize(("num_times", "windows"), [(1, 1), (5, 1), (7, 1), (9, 1), (10, 2), (12, 2), (20, 4), (40, 8)])
+def test_windows_have_at_least_five_time_levels(num_times, windows):
+    assert default_windows(num_times) == windows
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"windows": 3}, r"num_times=20 cannot be split over windows=3"),
+        ({"windows": 4, "num_mesh_intervals": 6}, r"num_mesh_intervals=6 cannot be split over windows=4"),
+        ({"windows": 0}, r"windows=0: at least 1"),
+        ({"resample_every": 0}, r"resample_every=0: at least 1"),
+        ({"exact_initial": True}, r"exact_initial=True needs windows=1, not 4"),
+        ({"memory_gigabytes": 0}, r"memory_gigabytes=0: give a positive"),
+    ],
+)
+def test_strategies_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        resolve_settings(AllenCahn(), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"horizon": 0.0}, r"horizon=0.0"), ({"horizon": 1.5}, r"horizon=1.5"), ({"columns": 0}, r"columns=0")],
+)
+def test_stages_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Stage("adam", 1, **options)

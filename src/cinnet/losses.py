@@ -103,6 +103,11 @@ class Objective(eqx.Module):
         self.weights = jnp.asarray([weight for *_, weight in terms], network.dtype)
         self.causality = None if causality is None else jnp.asarray(causality, network.dtype)
 
+    @property
+    def num_rows(self) -> int:
+        """The length of the residual vector."""
+        return sum(term.num_points * term.times.size * term.num_equations for term in self.terms)
+
     def loss(self, network: Network) -> LossValue:
         """The loss; differentiable, with one forward pass repeated for each chunk when there are several."""
         return self._value(self._levels(network))

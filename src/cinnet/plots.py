@@ -115,3 +115,22 @@ def plot_training(records: Sequence[Mapping[str, float]], title: str) -> Figure:
         axis.set(xlabel="step", title=title)
         axis.legend(frameon=False, ncols=2)
     return figure
+
+
+def plot_methods(
+    times: Float[np.ndarray, " times"],
+    x: Float[np.ndarray, " points"],
+    fields: Mapping[str, Float[np.ndarray, "times points"]],
+) -> Figure:
+    """Fields over (t, x) side by side, in one colour scale, each under its title."""
+    limit = max(float(np.abs(values).max()) for values in fields.values())
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, len(fields), figsize=(3.6 * len(fields), 3), sharey=True, squeeze=False)
+        for axis, (title, values) in zip(axes[0], fields.items(), strict=True):
+            image = axis.pcolormesh(
+                times, x, values.T, cmap=FIELD_COLOURS, vmin=-limit, vmax=limit, shading="gouraud", rasterized=True
+            )
+            axis.set(xlabel="t", title=title)
+        axes[0, 0].set_ylabel("x")
+        figure.colorbar(image, ax=axes[0], label="u")
+    return figure

@@ -48,7 +48,8 @@ class Settings:
 
     With several `windows` the interval is cut into equal parts that are solved one after the other, each by all
     stages. Every `resample_every` steps new columns are drawn where the residual is large; every `balance_every`
-    steps the weights of the loss terms are moved towards equal gradient norms.
+    steps the weights of the loss terms are moved towards equal gradient norms. Where the matrices of
+    Levenberg-Marquardt need more than `memory_gigabytes`, its matrix-free form is used.
     """
 
     method: str
@@ -74,6 +75,7 @@ class Settings:
     exact_initial: bool = False
     resample_every: int | None = None
     balance_every: int | None = None
+    memory_gigabytes: float = 4.0
     num_mesh_intervals: int | None = None
     quadrature: str | None = None
     temporal_weight: float | None = None
@@ -95,6 +97,8 @@ class Settings:
                 raise ValueError(
                     f"{name}={value} cannot be split over windows={self.windows}; choose a multiple of it."
                 )
+        if not self.memory_gigabytes > 0:
+            raise ValueError(f"memory_gigabytes={self.memory_gigabytes}: give a positive number.")
         if self.exact_initial and self.windows > 1:
             raise ValueError(f"exact_initial=True needs windows=1, not {self.windows}.")
         memory = {name: getattr(self, name) for name in MEMORY_SETTINGS}
@@ -176,14 +180,14 @@ LEVELS_PER_WINDOW = 5
 
 def default_windows(num_times: int) -> int:
     """As many windows as leave at least five time levels in each."""
-    return max(
-        n for n in range(1, num_times + 1) if num_times % n == 0 and (n == 1 or num_times // n >= LEVELS_PER_WINDOW)
-    )
+    candidates = range(1, num_times // LEVELS_PER_WINDOW + 1)
+    return max((n for n in candidates if num_times % n == 0), default=1)
 
 
 def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
     """A small network for each short window, and Levenberg-Marquardt: the shortest time to the paper's accuracy."""
     memory = {"num_mesh_intervals": grid[0], "quadrature": "product-linear", "temporal_weight": 2.0}
+    richer = {"harmonics": (4,) * sum(axis.periodic for axis in problem.box.axes)}
     return {
         "include_start": True,
         "hidden": (24, 24, 24),
@@ -192,8 +196,9 @@ def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict
         "dtype": "float32",
         "causality": 100.0 if method == "causal-pinn" else None,
         "windows": default_windows(grid[0]),
-        "stages": (Stage("levenberg-marquardt", 100),),
+        "stages": (Stage("levenberg-marquardt", 150 if problem.box.dimension <= 1 else 60),),
         **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
+        **(richer if problem.box.dimension == 2 else {}),
     }
 
 

@@ -32,12 +32,12 @@ def assert_identical(first, second):
         np.testing.assert_array_equal(one, other)
 
 
-TWO_STAGES = (Stage("levenberg-marquardt", 7, columns=4), Stage("adam", 7))
+TWO_STAGES = (Stage("levenberg-marquardt", 4, columns=4), Stage("adam", 3, horizon=0.7))
 
 
 @pytest.mark.parametrize("interrupted_after", [1, 7, 11])
 def test_a_run_that_was_stopped_and_resumed_ends_like_one_that_was_not(tmp_path, interrupted_after):
-    settings = tiny(TWO_STAGES, causality="auto")
+    settings = tiny(TWO_STAGES, causality="auto", windows=3, balance_every=2, resample_every=3)
     whole = Trainer(PROBLEM, settings).run()
 
     first = Trainer(PROBLEM, settings, tmp_path)
@@ -57,7 +57,7 @@ def test_a_run_that_was_stopped_and_resumed_ends_like_one_that_was_not(tmp_path,
 
     resumed = Trainer(PROBLEM, settings, tmp_path).run()
     assert_identical(resumed.network, whole.network)
-    assert resumed.steps == whole.steps == 14
+    assert resumed.steps == whole.steps == 21
     without_time = [[{k: v for k, v in r.items() if k != "seconds"} for r in o.records] for o in (resumed, whole)]
     assert without_time[0] == without_time[1]
 
@@ -113,3 +113,27 @@ def test_a_stage_uses_some_columns_and_the_times_up_to_its_horizon():
 def test_a_budget_must_be_positive():
     with pytest.raises(ValueError, match="seconds=0"):
         Budget(seconds=0)
+
+
+def test_matrices_that_do_not_fit_the_memory_are_not_formed():
+    small = Trainer(PROBLEM, tiny()).state.optimizer_state
+    large = Trainer(PROBLEM, tiny(memory_gigabytes=1e-6)).state.optimizer_state
+    assert type(small).__name__ == "DampingState"
+    assert type(large).__name__ == "GaussNewtonState"
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    settings = tiny()
+    first = Trainer(PROBLEM, settings, tmp_path).run()
+    again = Trainer(PROBLEM, settings, tmp_path).run()
+    assert (again.status, again.steps, again.seconds) == (first.status, first.steps, first.seconds)
+    assert_identical(again.network, first.network)
+
+
+def test_seconds_are_shared_by_the_windows():
+    settings = resolve_settings(
+        PROBLEM, grid=(4, 8), hidden=(4, 4), harmonics=(2,), windows=2, num_mesh_intervals=4, stages=EIGHT_STEPS
+    )
+    outcome = Trainer(PROBLEM, settings).run(Budget(seconds=1e-9))
+    assert (outcome.status, outcome.steps) == ("out-of-budget", 2)
+    assert len(outcome.network.pieces) == 2

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PyTree
 
 from .base import LeastSquares, Optimizer, StepInfo, flatten_parameters
 from .damping import Damping, gain_ratio
+from .newton_cg import GaussNewtonCG
 
 _GRAM_BLOCKS = 4  # computes 10 of the 16 blocks of a symmetric product; XLA has no symmetric rank-k update
 
@@ -38,6 +39,17 @@ class LevenbergMarquardt(Optimizer):
     @property
     def _damping(self) -> Damping:
         return Damping(self.initial_damping, self.min_damping, self.max_damping, self.max_trials)
+
+    @property
+    def matrix_free(self) -> GaussNewtonCG:
+        """The same steps without matrices, for when these would not fit the memory."""
+        return GaussNewtonCG(self.initial_damping, self.min_damping, self.max_damping, self.max_trials)
+
+    @staticmethod
+    def memory(num_rows: int, num_parameters: int, itemsize: int) -> int:
+        """Bytes of the Jacobian and its transpose, and of the normal equations with their factor in float64."""
+        smaller = min(num_rows, num_parameters)
+        return 2 * itemsize * num_rows * num_parameters + (itemsize + 3 * 8) * smaller**2
 
     def init(self, model: PyTree) -> DampingState:
         return DampingState(jnp.asarray(self.initial_damping, jnp.float64))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -18,7 +19,7 @@ from jaxtyping import Array, Float
 from ..losses import LossValue, Objective
 from ..metrics import residual_over_time
 from ..networks import Network, Windows
-from ..optimizers import OPTIMIZERS, Optimizer, StepInfo
+from ..optimizers import OPTIMIZERS, LevenbergMarquardt, Optimizer, StepInfo
 from ..problems.base import EvolutionProblem
 from ..sampling import TrainingPoints
 from ..settings import Settings, Stage
@@ -213,9 +214,10 @@ class Trainer:
         return status
 
     def _run_stage(self, window: Window, held_out: Objective, deadline: float, target_loss: float) -> str:
-        stage, optimizer = self._current_stage, self._optimizer()
+        stage = self._current_stage
         second_order = stage.optimizer in SECOND_ORDER
         objective = self._objective(stage, window)
+        optimizer = self._optimizer(objective, self.state.network)
         saved = time.perf_counter()
         while self.position.stage_step < stage.steps:
             network, optimizer_state, info = _advance(
@@ -253,8 +255,16 @@ class Trainer:
     def _current_stage(self) -> Stage:
         return self.settings.stages[min(self.position.stage, len(self.settings.stages) - 1)]
 
-    def _optimizer(self) -> Optimizer:
-        return OPTIMIZERS[self._current_stage.optimizer](**self._current_stage.options)
+    def _optimizer(self, objective: Objective, network: Network) -> Optimizer:
+        """The optimizer of the present stage, in its matrix-free form where its matrices would not fit."""
+        stage = self._current_stage
+        optimizer = OPTIMIZERS[stage.optimizer](**stage.options)
+        if isinstance(optimizer, LevenbergMarquardt):
+            num_parameters = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array)))
+            needed = optimizer.memory(objective.num_rows, num_parameters, network.dtype.itemsize)
+            if needed > self.settings.memory_gigabytes * 1e9:
+                return optimizer.matrix_free
+        return optimizer
 
     def _objective(self, stage: Stage, window: Window) -> Objective:
         """The objective of a stage with the weights, the causality and the columns of the present state."""
@@ -287,12 +297,12 @@ class Trainer:
     def _first_state(self, network: Network, solved: tuple[Network, ...]) -> TrainingState:
         """The state at the beginning of a stage."""
         window = Window.of(self.problem, self.settings, solved)
-        one_column = TrainingPoints(window.select(self.points).times, self.points.points[:1])
-        objective = build_objective(self.problem, self.settings, network, one_column, window)
+        points = stage_points(self.points, self._current_stage, window)
+        objective = build_objective(self.problem, self.settings, network, points, window)
         infinity = jnp.asarray(jnp.inf, jnp.float64)
         return TrainingState(
             network=network,
-            optimizer_state=self._optimizer().init(network),
+            optimizer_state=self._optimizer(objective, network).init(network),
             best_network=network,
             best_loss=infinity,
             causality=objective.causality,
