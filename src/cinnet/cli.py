@@ -90,7 +90,7 @@ def _setting(text: str):
 @main.command(epilog="Example: cinnet solve allen-cahn --grid 10 64 --seed 1 --output runs/first")
 @click.argument("problem", type=ProblemName())
 @click.option("--method", type=click.Choice(["ci-pinn", "causal-pinn", "pinn"]), default="ci-pinn", show_default=True)
-@click.option("--preset", type=click.Choice(["fast", "paper"]), default="fast", show_default=True)
+@click.option("--preset", type=click.Choice(["fast", "accurate", "paper"]), default="fast", show_default=True)
 @click.option("--grid", type=click.IntRange(min=1), nargs=2, help="N_t and N_x of the training grid.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds of training at most.")
