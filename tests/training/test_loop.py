@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from cinnet.optimizers import OPTIMIZERS, LevenbergMarquardt
 from cinnet.problems import AllenCahn
 from cinnet.settings import Stage, resolve_settings
 from cinnet.training import Budget, Trainer
@@ -137,3 +138,18 @@ def test_seconds_are_shared_by_the_windows():
     outcome = Trainer(PROBLEM, settings).run(Budget(seconds=1e-9))
     assert (outcome.status, outcome.steps) == ("out-of-budget", 2)
     assert len(outcome.network.pieces) == 2
+
+
+def test_a_stage_is_compiled_once_for_all_windows_and_whatever_the_strategies_change(monkeypatch):
+    traced = []
+
+    class Counted(LevenbergMarquardt):
+        def step(self, objective, model, state):
+            traced.append(objective)
+            return super().step(objective, model, state)
+
+    monkeypatch.setitem(OPTIMIZERS, "levenberg-marquardt", Counted)
+    options = {"windows": 3, "causality": "auto", "balance_every": 2, "resample_every": 3}
+    outcome = Trainer(PROBLEM, tiny(sampling="latin-hypercube", **options)).run()
+    assert outcome.steps == 24
+    assert len(traced) == 1

@@ -4,14 +4,14 @@ from rich.console import Console
 
 from cinnet.training.progress import describe_record, show_progress
 
-PLAIN = {"step": 30, "seconds": 10.0, "loss": 1.25e-3, "held_out_residual": 2e-2}
+PLAIN = {"step": 30, "seconds": 10.0, "loss": 1.25e-3, "initial": 2e-5, "residual": 1e-3, "held_out_residual": 2e-2}
 RECORD = PLAIN | {"window": 1, "relative_l2_error": 0.5}
 
 
 def test_a_record_in_one_line():
-    line = "window 2, step 30, loss 1.25e-03, error 5.00e-01, held-out residual 2.0e-02, 3 steps/s"
-    assert describe_record(RECORD) == line
-    assert describe_record(PLAIN | {"window": 0}) == ("step 30, loss 1.25e-03, held-out residual 2.0e-02, 3 steps/s")
+    loss, held_out = "loss 1.25e-03, initial 2e-05, residual 1e-03", "held-out residual 2.0e-02, 3 steps/s"
+    assert describe_record(RECORD) == f"window 2, step 30, {loss}, error 5.00e-01, {held_out}"
+    assert describe_record(PLAIN | {"window": 0}) == f"step 30, {loss}, {held_out}"
 
 
 def shown(terminal):

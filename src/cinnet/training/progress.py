@@ -45,7 +45,8 @@ def show_progress(
 
 def describe_record(record: dict[str, float]) -> str:
     """One line on the state of training."""
-    parts = [f"step {record['step']:.0f}", f"loss {record['loss']:.2e}"]
+    terms = [name for name in record if name in ("initial", "residual") or name.startswith("boundary")]
+    parts = [f"step {record['step']:.0f}", f"loss {record['loss']:.2e}", *(f"{n} {record[n]:.0e}" for n in terms)]
     if record.get("window"):
         parts.insert(0, f"window {record['window'] + 1:.0f}")
     if "relative_l2_error" in record:
