@@ -2,8 +2,9 @@ import json
 
 import pytest
 
+from cinnet.presets import default_windows, resolve_settings
 from cinnet.problems import PROBLEMS, AllenCahn, AllenCahn2D, CahnHilliard
-from cinnet.settings import METHODS, PRESETS, Settings, Stage, default_windows, resolve_settings
+from cinnet.settings import METHODS, PRESETS, Settings, Stage
 
 
 def test_the_paper_preset_is_the_papers_recipe():
@@ -36,6 +37,8 @@ def test_settings_survive_json(method, preset, name):
         ({"sampling": "sobol"}, "sampling='sobol'"),
         ({"causality": "always"}, "causality='always'"),
         ({"grid": (0, 5)}, "num_times=0"),
+        ({"stages": (Stage("adm", 1),)}, "optimizer='adm' is unknown; did you mean 'adam'"),
+        ({"stages": (Stage("adam", 1, {"learning_rat": 1}),)}, "adam has no option 'learning_rat'.*'learning_rate'"),
     ],
 )
 def test_mistakes_are_named(options, message):

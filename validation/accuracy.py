@@ -12,9 +12,9 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from cinnet.presets import resolve_settings
 from cinnet.problems import PROBLEMS
-from cinnet.runs import RESULT_FILE, gemm_seconds, run
-from cinnet.settings import resolve_settings
+from cinnet.runs import RESULT_FILE, gemm_seconds, run, run_name
 from cinnet.training import Budget
 
 RESULTS = Path(__file__).parent / "results"
@@ -51,9 +51,7 @@ ROWS = {
 def measured(row: Row, method: str, preset: str, seed: int) -> dict:
     problem = PROBLEMS[row.problem]()
     settings = resolve_settings(problem, method, preset, seed, row.grid)
-    folder = Path("runs/accuracy") / (
-        f"{row.problem}-{method}-{preset}-{settings.num_times}x{settings.num_points}-s{seed}"
-    )
+    folder = Path("runs/accuracy") / run_name(row.problem, settings)
     if (folder / RESULT_FILE).exists():
         return json.loads((folder / RESULT_FILE).read_text())
     budget = Budget(seconds=row.gemms * gemm_seconds())

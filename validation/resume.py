@@ -20,7 +20,8 @@ RUN = """
 import sys
 from cinnet.runs import run
 from cinnet.problems import AllenCahn
-from cinnet.settings import Stage, resolve_settings
+from cinnet.presets import resolve_settings
+from cinnet.settings import Stage
 stages = (Stage("adam", 30, columns=8), Stage("levenberg-marquardt", 60), Stage("soap", 40, horizon=0.5))
 settings = resolve_settings(
     AllenCahn(), grid=(8, 24), hidden=(8, 8), harmonics=(3,), windows=2, num_mesh_intervals=8, causality="auto",

@@ -109,8 +109,8 @@ def solve(problem, method, preset, grid, seed, budget, steps, output, checkpoint
     import matplotlib
 
     matplotlib.use("Agg")
-    from .runs import named_problem, run
-    from .settings import resolve_settings
+    from .presets import resolve_settings
+    from .runs import named_problem, run, run_name
     from .training.progress import show_progress
 
     equation = named_problem(problem)
@@ -122,7 +122,7 @@ def solve(problem, method, preset, grid, seed, budget, steps, output, checkpoint
     if steps is not None:
         stages = (*resolved.stages[:-1], dataclasses.replace(resolved.stages[-1], steps=steps))
         resolved = dataclasses.replace(resolved, stages=stages)
-    folder = output or Path("runs") / f"{problem}-{method}-{preset}-{resolved.num_times}x{resolved.num_points}-s{seed}"
+    folder = output or Path("runs") / run_name(problem, resolved)
     try:
         with show_progress(f"{problem} {method}", resolved.total_steps, budget or float("inf")) as display:
             solution = run(

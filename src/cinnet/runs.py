@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .presets import resolve_settings
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
 from .reference import cached_reference, reference_solution
-from .settings import Settings, check_name, resolve_settings
+from .settings import Settings, check_name
 from .solution import ErrorMeter, Solution
 from .training import Budget, Trainer
 from .training.checkpoint import CheckpointError, write_json
@@ -95,6 +96,12 @@ def run(
         if folder is not None:
             write_json(folder / RESULT_FILE, result)
     return Solution(problem, outcome.network, settings, result, outcome.records)
+
+
+def run_name(problem: str, settings: Settings) -> str:
+    """The name of a run's folder where none is given."""
+    grid = f"{settings.num_times}x{settings.num_points}"
+    return f"{problem}-{settings.method}-{settings.preset}-{grid}-s{settings.seed}"
 
 
 def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solution:

@@ -1,4 +1,4 @@
-"""Every choice of a run as data: method, network, points, loss, optimizers. Presets are settings with a name."""
+"""Every choice of a run as data: method, network, points, loss, optimizers. Free of JAX, so that help is instant."""
 
 import dataclasses
 import difflib
@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .embeddings import default_harmonics
-from .problems.base import EvolutionProblem
-
 METHODS = {
     "ci-pinn": "CinNet: layers with a causal integral of their past",
     "causal-pinn": "MLP with causal weights on the residual",
     "pinn": "MLP",
 }
-
+PRESETS = {
+    "fast": "the shortest time to the paper's accuracy: minutes on two cores",
+    "accurate": "the best accuracy in half an hour on two cores",
+    "paper": "the paper's architecture and recipe to the letter: days on two cores",
+}
 
 MEMORY_SETTINGS = ("num_mesh_intervals", "quadrature", "temporal_weight", "gate")
 
@@ -134,108 +135,3 @@ def suggestion(name: str, known) -> str:
 def check_name(argument: str, value: Any, known) -> None:
     if value not in known:
         raise ValueError(f"{argument}={value!r} is unknown{suggestion(str(value), known)}")
-
-
-def default_grid(problem: EvolutionProblem, preset: str) -> tuple[int, int]:
-    """The paper's densest training grid of a benchmark; (20, 256) and (20, 1024) for other problems.
-
-    The preset `accurate` has a denser one.
-    """
-    if preset == "accurate":
-        return (60, 384) if problem.box.dimension <= 1 else (40, 1536)
-    if problem.box.dimension <= 1:
-        return (40, 256) if problem.spatial_order >= 4 else (20, 256)
-    return 20, 1024
-
-
-def _common(problem: EvolutionProblem, method: str, preset: str, seed: int, grid: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "method": method,
-        "preset": preset,
-        "seed": seed,
-        "num_times": grid[0],
-        "num_points": grid[1],
-        "sampling": "uniform-grid" if problem.box.dimension <= 1 else "latin-hypercube",
-        "network": "cinnet" if method == "ci-pinn" else "mlp",
-        "harmonics": default_harmonics(problem.box, problem.spatial_order),
-        "activation": "tanh",
-        "residual_weight": 1.0,
-        "initial_weight": 100.0,
-        "boundary_weight": 100.0,
-    }
-
-
-def _paper(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
-    """Section 4 to the letter: 4x128, tanh, N_s = 4 N_t, left rectangles, 300,000 steps of Adam."""
-    memory = {"num_mesh_intervals": 4 * grid[0], "quadrature": "left-rectangle", "temporal_weight": 2.0}
-    return {
-        "include_start": False,
-        "hidden": (128, 128, 128, 128),
-        "tensor": "paper",
-        "exploit_symmetry": False,
-        "dtype": "float32",
-        "causality": 100.0 if method == "causal-pinn" else None,
-        "stages": (Stage("adam", 300_000),),
-        **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
-    }
-
-
-LEVELS_PER_WINDOW = 5
-
-
-def default_windows(num_times: int) -> int:
-    """As many windows as leave at least five time levels in each."""
-    candidates = range(1, num_times // LEVELS_PER_WINDOW + 1)
-    return max((n for n in candidates if num_times % n == 0), default=1)
-
-
-def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
-    """A small network for each short window, and Levenberg-Marquardt: the shortest time to the paper's accuracy."""
-    memory = {"num_mesh_intervals": grid[0], "quadrature": "product-linear", "temporal_weight": 2.0}
-    richer = {"harmonics": (4,) * sum(axis.periodic for axis in problem.box.axes)}
-    return {
-        "include_start": True,
-        "hidden": (20, 20, 20),
-        "tensor": "complete",
-        "exploit_symmetry": True,
-        "dtype": "float32",
-        "causality": 100.0 if method == "causal-pinn" else None,
-        "windows": default_windows(grid[0]),
-        "stages": (Stage("levenberg-marquardt", 100 if problem.box.dimension <= 1 else 60),),
-        **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
-        **(richer if problem.box.dimension == 2 else {}),
-    }
-
-
-def _accurate(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
-    """As `fast`, with a denser grid, wider networks, more harmonics and more steps: half an hour on two cores."""
-    line = problem.box.dimension <= 1
-    paper_harmonics = default_harmonics(problem.box, problem.spatial_order)
-    return _fast(problem, method, grid) | {
-        "hidden": (24, 24, 24),
-        "harmonics": tuple(2 * n if line else 6 for n in paper_harmonics),
-        "stages": (Stage("levenberg-marquardt", 150 if line else 60),),
-    }
-
-
-PRESETS = {"paper": _paper, "fast": _fast, "accurate": _accurate}
-
-
-def resolve_settings(
-    problem: EvolutionProblem,
-    method: str = "ci-pinn",
-    preset: str = "fast",
-    seed: int = 0,
-    grid: tuple[int, int] | None = None,
-    **overrides: Any,
-) -> Settings:
-    """The settings of a method and preset for a problem, with any of them overridden by name."""
-    check_name("method", method, METHODS)
-    check_name("preset", preset, PRESETS)
-    grid = default_grid(problem, preset) if grid is None else grid
-    values = _common(problem, method, preset, seed, grid) | PRESETS[preset](problem, method, grid)
-    known = {f.name for f in dataclasses.fields(Settings)} - {"method", "preset", "seed"}
-    for name in overrides:
-        if name not in known:
-            raise ValueError(f"unknown setting {name!r}{suggestion(name, known)}")
-    return Settings(**(values | overrides))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from cinnet.optimizers import OPTIMIZERS, LevenbergMarquardt
+from cinnet.presets import resolve_settings
 from cinnet.problems import AllenCahn
-from cinnet.settings import Stage, resolve_settings
+from cinnet.settings import Stage
 from cinnet.training import Budget, Trainer
 from cinnet.training.build import Window, build_points, held_out_points, stage_points
 
