@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/accuracy"))
     arguments = parser.parse_args()
     print("times in units of one 4096^3 float32 GEMM")
-    print(f"{'problem':14} {'our error':>10} {'paper':>9} {'our time':>10} {'its step':>9} {'x 300000':>12} {'ratio':>7}")
+    print(f"{'problem':14} {'error':>10} {'paper':>9} {'time':>10} {'its step':>9} {'x 300000':>12} {'ratio':>7}")
     for name in arguments.problems:
         problem = PROBLEMS[name]()
         settings = resolve_settings(problem, seed=arguments.seed)

@@ -4,7 +4,7 @@ import pytest
 
 from cinnet.presets import default_windows, resolve_settings
 from cinnet.problems import PROBLEMS, AllenCahn, AllenCahn2D, CahnHilliard
-from cinnet.settings import METHODS, PRESETS, Settings, Stage
+from cinnet.settings import METHODS, PRESETS, Settings, Stage, check_type
 
 
 def test_the_paper_preset_is_the_papers_recipe():
@@ -37,6 +37,8 @@ def test_settings_survive_json(method, preset, name):
         ({"sampling": "sobol"}, "sampling='sobol'"),
         ({"causality": "always"}, "causality='always'"),
         ({"grid": (0, 5)}, "num_times=0"),
+        ({"windows": True}, "windows=True is not of the type int"),
+        ({"stages": ()}, "at least one stage"),
         ({"stages": (Stage("adm", 1),)}, "optimizer='adm' is unknown; did you mean 'adam'"),
         ({"stages": (Stage("adam", 1, {"learning_rat": 1}),)}, "adam has no option 'learning_rat'.*'learning_rate'"),
     ],
@@ -85,3 +87,24 @@ def test_strategies_that_make_no_sense_are_refused(options, message):
 def test_stages_that_make_no_sense_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Stage("adam", 1, **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "right"),
+    [
+        (24, tuple[int, ...], False),
+        ((2.5,), tuple[int, ...], False),
+        ((2, 3), tuple[int, ...], True),
+        ("often", int | None, False),
+        (None, int | None, True),
+        (3, float, True),
+        (True, float, False),
+        ("auto", float | str | None, True),
+    ],
+)
+def test_types_are_checked(value, expected, right):
+    if right:
+        check_type("setting", value, expected)
+        return
+    with pytest.raises(ValueError, match=r"setting=.* is not of the type"):
+        check_type("setting", value, expected)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import difflib
+import types
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +45,10 @@ class Stage:
             raise ValueError(f"Stage(horizon={self.horizon}): give a fraction of the interval, above 0 and at most 1.")
 
 
+def _setting(help: str, **default: Any) -> Any:
+    return field(metadata={"help": help}, **default)
+
+
 @dataclass(frozen=True)
 class Settings:
     """All choices of a run, resolved; equal settings give equal runs on one machine.
@@ -53,36 +59,40 @@ class Settings:
     Levenberg-Marquardt need more than `memory_gigabytes`, its matrix-free form is used.
     """
 
-    method: str
-    preset: str
-    seed: int
-    num_times: int
-    num_points: int
-    sampling: str
-    include_start: bool
-    network: str
-    hidden: tuple[int, ...]
-    activation: str
-    harmonics: tuple[int, ...]
-    tensor: str
-    exploit_symmetry: bool
-    dtype: str
-    residual_weight: float
-    initial_weight: float
-    boundary_weight: float
-    causality: float | str | None
-    stages: tuple[Stage, ...]
-    windows: int = 1
-    exact_initial: bool = False
-    resample_every: int | None = None
-    balance_every: int | None = None
-    memory_gigabytes: float = 4.0
-    num_mesh_intervals: int | None = None
-    quadrature: str | None = None
-    temporal_weight: float | None = None
-    gate: str | None = None
+    method: str = _setting("ci-pinn, causal-pinn or pinn")
+    preset: str = _setting("the preset that the other settings came from")
+    seed: int = _setting("seed of parameters and random points")
+    num_times: int = _setting("N_t, time levels after t0")
+    num_points: int = _setting("N_x, spatial points")
+    sampling: str = _setting("uniform-grid or latin-hypercube")
+    include_start: bool = _setting("enforce the residual at t0 too")
+    network: str = _setting("cinnet or mlp")
+    hidden: tuple[int, ...] = _setting("widths of the hidden layers")
+    activation: str = _setting("tanh or sin")
+    harmonics: tuple[int, ...] = _setting("harmonics of the periodic embedding, one number for each periodic axis")
+    tensor: str = _setting("products of harmonics in two and three dimensions: paper or complete")
+    exploit_symmetry: bool = _setting("build the symmetries of the problem into the network")
+    dtype: str = _setting("float32 or float64")
+    residual_weight: float = _setting("omega_res")
+    initial_weight: float = _setting("omega_ic")
+    boundary_weight: float = _setting("omega_bc")
+    causality: float | str | None = _setting("epsilon of the causal weights, auto, or none")
+    stages: tuple[Stage, ...] = _setting("optimizers one after the other")
+    windows: int = _setting("time windows that are solved one after the other", default=1)
+    exact_initial: bool = _setting("the initial value by construction", default=False)
+    resample_every: int | None = _setting("steps after which columns are drawn anew by residual", default=None)
+    balance_every: int | None = _setting("steps after which weights move to equal gradient norms", default=None)
+    memory_gigabytes: float = _setting("above this Levenberg-Marquardt works without matrices", default=4.0)
+    num_mesh_intervals: int | None = _setting("N_s, intervals of the temporal mesh", default=None)
+    quadrature: str | None = _setting("left-rectangle, product-constant or product-linear", default=None)
+    temporal_weight: float | None = _setting("exponent q of the temporal weight", default=None)
+    gate: str | None = _setting("learnable or fixed", default=None)
 
     def __post_init__(self):
+        for one in dataclasses.fields(self):
+            check_type(one.name, getattr(self, one.name), one.type)
+        if not self.stages:
+            raise ValueError("stages=(): at least one stage is needed.")
         check_name("method", self.method, METHODS)
         check_name("sampling", self.sampling, ("uniform-grid", "latin-hypercube"))
         check_name("network", self.network, ("cinnet", "mlp"))
@@ -135,3 +145,20 @@ def suggestion(name: str, known) -> str:
 def check_name(argument: str, value: Any, known) -> None:
     if value not in known:
         raise ValueError(f"{argument}={value!r} is unknown{suggestion(str(value), known)}")
+
+
+def check_type(name: str, value: Any, expected: Any) -> None:
+    """Raise for a value that is not of the type a setting has."""
+    if not _is_of(value, expected):
+        text = expected.__name__ if isinstance(expected, type) else str(expected)
+        raise ValueError(f"{name}={value!r} is not of the type {text}.")
+
+
+def _is_of(value: Any, expected: Any) -> bool:
+    if isinstance(expected, types.UnionType):
+        return any(_is_of(value, one) for one in typing.get_args(expected))
+    if typing.get_origin(expected) is tuple:
+        return isinstance(value, tuple) and all(_is_of(one, typing.get_args(expected)[0]) for one in value)
+    if expected in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, (int, float) if expected is float else expected)
