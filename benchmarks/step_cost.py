@@ -9,18 +9,17 @@ for more. Memory is what XLA reserves for temporaries.
 """
 
 import argparse
-import math
 import time
 
 import equinox as eqx
 import jax
-import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
 
 from cinnet import PROBLEMS, CinNet, Objective, TrainingPoints, latin_hypercube, uniform_grid
 from cinnet.derivatives import NestedEngine
 from cinnet.embeddings import default_harmonics
+from cinnet.estimate import matmul_flops
 
 GRIDS = {"allen-cahn": (20, 256), "kdv": (20, 256), "cahn-hilliard": (40, 256), "allen-cahn-2d": (20, 1024)}
 NAIVE_COLUMNS = 2
@@ -40,20 +39,6 @@ def gemm_rate() -> float:
     """FLOP/s of a 4096^3 float32 GEMM."""
     matrix = jnp.ones((4096, 4096), jnp.float32)
     return 2 * 4096**3 / seconds(jax.jit(jnp.matmul), matrix, matrix)
-
-
-def matmul_flops(jaxpr) -> int:
-    """FLOPs of all matrix products in a traced program, loops multiplied out."""
-    total = 0
-    for equation in jaxpr.eqns:
-        if equation.primitive.name == "dot_general":
-            (contracting, _), _ = equation.params["dimension_numbers"]
-            left = equation.invars[0].aval.shape
-            total += 2 * math.prod(equation.outvars[0].aval.shape) * math.prod(left[i] for i in contracting)
-        repeats = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
-        for inner in jax.extend.core.jaxprs_in_params(equation.params):
-            total += repeats * matmul_flops(inner)
-    return total
 
 
 class GradOfGrad(NestedEngine):

@@ -4,10 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import cinnet
-from cinnet.cli import main
 from cinnet.problems import KortewegDeVries
 from cinnet.runs import load, solve
 from cinnet.settings import Stage
@@ -108,37 +106,3 @@ def test_an_unknown_problem_is_answered_with_the_nearest():
 def test_invariants_of_a_solution():
     solution = solve(KortewegDeVries(), reference=False, grid=(2, 8), hidden=(4,), stages=(Stage("adam", 1),))
     assert set(solution.invariants()) == {"mass", "momentum", "energy"}
-
-
-def test_the_command_line_solves_and_draws(tmp_path):
-    arguments = ["solve", "allen-cahn", "--grid", "2", "8", "--steps", "2", "--output", str(tmp_path / "run")]
-    result = CliRunner().invoke(main, [*arguments, "--set", "hidden=(4, 4)"])
-    assert result.exit_code == 0, result.output
-    assert "relative L2 error" in result.output
-    assert {"solution.png", "training.pdf", "result.json"} <= {path.name for path in (tmp_path / "run").iterdir()}
-    as_json = CliRunner().invoke(main, [*arguments, "--set", "hidden=(4, 4)", "--json"])
-    assert json.loads(as_json.output)["problem"] == "AllenCahn"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["solve", "alen-cahn"], "Did you mean 'allen-cahn'?"),
-        (["solve", "kdv", "--set", "hidden"], "NAME=VALUE"),
-        (["solve", "kdv", "--set", "hiden=3"], "did you mean 'hidden'"),
-        (["solve", "kdv", "--method", "pin"], "pinn"),
-        (["reference", "nothing"], "Choose one of"),
-    ],
-)
-def test_wrong_commands_exit_with_two_and_a_hint(arguments, message):
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
-
-
-def test_the_reference_command_draws(tmp_path):
-    result = CliRunner().invoke(
-        main, ["reference", "allen-cahn", "--tolerance", "1e-2", "--output", str(tmp_path), "--no-cache"]
-    )
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "allen-cahn.png").stat().st_size > 10_000

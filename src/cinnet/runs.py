@@ -66,11 +66,14 @@ def run(
     budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
     folder = None if folder is None else Path(folder)
     with jax.enable_x64(True):
+        config = {"problem": describe(problem), "settings": settings.to_json()}
         if folder is not None:
-            _claim(folder, problem, settings)
+            _check_folder(folder, config)
         meter = _cached_meter(problem) if reference and problem.box.periodic else None
         error_of = None if meter is None else meter.between
         trainer = Trainer(problem, settings, folder, watch, error_of, checkpoint_seconds)
+        if folder is not None:
+            write_json(folder / CONFIG_FILE, config)
         outcome = trainer.run(budget)
         if meter is None and reference and problem.box.periodic:
             meter = ErrorMeter(problem, reference_solution(problem, progress=progress))
@@ -107,14 +110,22 @@ def run_name(problem: str, settings: Settings) -> str:
 def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solution:
     """A finished run from its folder. The problem is found by name if it is built in, else it must be given."""
     folder = Path(folder)
-    config = _read_json(folder / CONFIG_FILE)
     result = _read_json(folder / RESULT_FILE)
-    settings = Settings.from_json(config["settings"])
-    if problem is None:
-        problem = _described(config["problem"])
+    problem, settings = read_config(folder, problem)
     with jax.enable_x64(True):
         trainer = Trainer(problem, settings, folder)
     return Solution(problem, trainer.network, settings, result, trainer.records)
+
+
+def read_config(folder: Path, problem: EvolutionProblem | None = None) -> tuple[EvolutionProblem, Settings]:
+    """The problem and the settings of a run, finished or not."""
+    path = folder / CONFIG_FILE
+    config = _read_json(path)
+    try:
+        settings = Settings.from_json(config["settings"])
+        return (_described(config["problem"]) if problem is None else problem), settings
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{path} is not the configuration of a run ({type(error).__name__}: {error}).") from None
 
 
 def named_problem(name: str) -> EvolutionProblem:
@@ -138,15 +149,11 @@ def _described(description: dict[str, Any]) -> EvolutionProblem:
     return PROBLEMS[description["name"]](**description["parameters"])
 
 
-def _claim(folder: Path, problem: EvolutionProblem, settings: Settings) -> None:
-    """Write the configuration of a new run; refuse a folder that holds another one."""
-    config = {"problem": describe(problem), "settings": settings.to_json()}
+def _check_folder(folder: Path, config: dict[str, Any]) -> None:
+    """Refuse a folder that holds another run."""
     path = folder / CONFIG_FILE
-    if path.exists():
-        if _read_json(path) != json.loads(json.dumps(config)):
-            raise ValueError(f"folder={str(folder)!r} holds a run with another configuration; choose another folder.")
-        return
-    write_json(path, config)
+    if path.exists() and _read_json(path) != json.loads(json.dumps(config)):
+        raise ValueError(f"folder={str(folder)!r} holds a run with another configuration; choose another folder.")
 
 
 def _read_json(path: Path) -> dict[str, Any]:

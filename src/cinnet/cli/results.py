@@ -1,0 +1,89 @@
+"""Commands on finished runs: evaluate, compare."""
+
+import json
+from pathlib import Path
+
+import click
+
+from .common import ProblemChoice, RunFolder, friendly_errors, load_run
+
+
+@click.command(epilog="Example: cinnet evaluate runs/first --t 0 0.5 1 --x -1 0 1 --output values.csv")
+@click.argument("run", type=RunFolder())
+@click.option("--t", "times", required=True, help="Times, separated by spaces or commas, or START:STOP:COUNT.")
+@click.option("--x", "xs", help="Values of x, in the same way.")
+@click.option("--y", "ys", help="Values of y, in the same way.")
+@click.option("--z", "zs", help="Values of z, in the same way.")
+@click.option("--derivative", default="", metavar="NAME", help="A derivative such as xx or tx instead of u.")
+@click.option("--problem", type=ProblemChoice(), help="The problem, where it is not a built-in one.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A .csv or .npz file; else the screen.")
+def evaluate(run: Path, times, xs, ys, zs, derivative, problem, output: Path | None) -> None:
+    """Evaluate the solution in a RUN folder on the grid of all given times and coordinates."""
+    import numpy as np
+
+    if output is not None and output.suffix not in (".csv", ".npz"):
+        raise click.UsageError(f"--output {str(output)!r}: the name must end with .csv or .npz.")
+    given = {name: _numbers(text, name) for name, text in (("t", times), ("x", xs), ("y", ys), ("z", zs)) if text}
+    solution = load_run(run, problem)
+    needed = ["t", *solution.problem.box.names]
+    if list(given) != needed:
+        raise click.UsageError(f"{solution.problem.name} needs {' '.join(f'--{name}' for name in needed)}.")
+    grid = np.meshgrid(*given.values(), indexing="ij")
+    with friendly_errors():
+        values = solution.derivative(derivative, *grid)
+        components = solution.problem.components
+        columns = values.reshape(-1, len(components))
+        suffix = f"_{derivative}" if derivative else ""
+        table = np.column_stack([*(axis.ravel() for axis in grid), columns])
+        header = ",".join([*given, *(f"{name}{suffix}" for name in components)])
+        if output is None:
+            click.echo(header)
+            for row in table:
+                click.echo(",".join(f"{number:.9g}" for number in row))
+        elif output.suffix == ".csv":
+            output.write_text(header + "\n" + "".join(",".join(f"{n:.9g}" for n in row) + "\n" for row in table))
+        else:
+            with output.open("wb") as file:
+                np.savez(file, **{name: np.asarray(axis) for name, axis in given.items()}, **{f"u{suffix}": values})
+    if output is not None:
+        click.echo(f"{len(table)} values: {output}")
+
+
+def _numbers(text: str, name: str) -> list[float]:
+    import numpy as np
+
+    try:
+        if text.count(":") == 2:
+            start, stop, count = text.split(":")
+            return np.linspace(float(start), float(stop), int(count)).tolist()
+        return [float(part) for part in text.replace(",", " ").split()]
+    except ValueError:
+        raise click.UsageError(f"--{name} {text!r}: give numbers, or START:STOP:COUNT.") from None
+
+
+@click.command(epilog="Example: cinnet compare runs/*")
+@click.argument("runs", type=RunFolder(), nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def compare(runs: tuple[Path, ...], as_json: bool) -> None:
+    """A table of finished runs, the most accurate first."""
+    rows = []
+    for folder in runs:
+        try:
+            result = json.loads((folder / "result.json").read_text())
+        except FileNotFoundError:
+            raise click.UsageError(f"{str(folder)!r} is not finished; go on with: cinnet resume {folder}") from None
+        except (OSError, ValueError) as error:
+            raise click.UsageError(f"{str(folder / 'result.json')!r} cannot be read: {error}") from None
+        rows.append({"run": str(folder), **result})
+    rows.sort(key=lambda row: (row["relative_l2_error"] is None, row["relative_l2_error"], row["held_out_residual"]))
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max(len(row["run"]) for row in rows)
+    click.echo(f"{'run':{width}} {'error':>9} {'held-out':>9} {'seconds':>8} {'steps':>7} {'parameters':>10} status")
+    for row in rows:
+        error = "unknown" if row["relative_l2_error"] is None else f"{row['relative_l2_error']:.2e}"
+        click.echo(
+            f"{row['run']:{width}} {error:>9} {row['held_out_residual']:9.1e} {row['wall_seconds']:8.0f} "
+            f"{row['steps']:7} {row['parameters']:10} {row['status']}"
+        )

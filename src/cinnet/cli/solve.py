@@ -1,0 +1,209 @@
+"""Commands that train: solve, resume."""
+
+import ast
+import dataclasses
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..settings import METHODS, PRESETS, Settings
+from .common import ProblemChoice, RunFolder, friendly_errors, load_problem
+
+_OWN_FLAGS = ("method", "preset", "seed", "num_times", "num_points", "stages", "network")
+FLAGGED = [one for one in dataclasses.fields(Settings) if one.name not in _OWN_FLAGS]
+_STATUS_EXIT_CODES = {"non-finite": 1, "interrupted": 130}
+
+
+class SettingValue(click.ParamType):
+    """A setting as it is written on the command line: a number, a word, true or false, none, or 24,24,24."""
+
+    name = "value"
+
+    def __init__(self, expected: Any):
+        self.expected = expected
+
+    def convert(self, value, param, ctx):
+        if not isinstance(value, str):
+            return value
+        plain = {"none": None, "true": True, "false": False}
+        if value.lower() in plain:
+            return plain[value.lower()]
+        try:
+            parsed = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            return value
+        several = str(self.expected).startswith("tuple")
+        return (parsed,) if several and not isinstance(parsed, tuple) else parsed
+
+
+def setting_flags(command: Callable) -> Callable:
+    """A flag for every setting that has none of its own."""
+    for one in reversed(FLAGGED):
+        flag = "--" + one.name.replace("_", "-")
+        command = click.option(flag, one.name, type=SettingValue(one.type), help=one.metadata["help"])(command)
+    return command
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  cinnet solve allen-cahn --grid 10 64 --seed 1 --output runs/first
+  cinnet solve kdv --method pinn --windows 1 --hidden 32,32,32
+  cinnet solve cahn-hilliard --config settings.toml --dry-run
+  cinnet solve my_equation.py:Burgers --budget 120"""
+)
+@click.argument("problem", type=ProblemChoice())
+@click.option("--method", type=click.Choice(list(METHODS)), help="Default: ci-pinn.")
+@click.option("--preset", type=click.Choice(list(PRESETS)), help="Default: fast.")
+@click.option("--grid", type=click.IntRange(min=1), nargs=2, help="N_t and N_x of the training grid.")
+@click.option("--seed", type=click.IntRange(min=0), help="Default: 0.")
+@click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds of training at most.")
+@click.option("--optimizer", help="One optimizer instead of the preset's stages.")
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of the last stage, in each window.")
+@click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="A TOML file; flags go before it.")
+@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Run folder; an existing run goes on.")
+@click.option("--checkpoint-seconds", type=click.FloatRange(min=0), default=20.0, show_default=True)
+@click.option("--dry-run", is_flag=True, help="Print the settings, sizes, memory and time; train nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@setting_flags
+def solve(problem, budget, optimizer, steps, config, output, checkpoint_seconds, dry_run, as_json, **flags) -> None:
+    """Solve PROBLEM with a physics-informed network and draw the solution.
+
+    PROBLEM is a built-in name (see `cinnet list`) or a class of your own as path/to/file.py:ClassName.
+    """
+    from ..runs import run_name
+
+    equation = load_problem(problem)
+    choices = ({} if config is None else _read_toml(config)) | {k: v for k, v in flags.items() if v is not None}
+    budget = choices.pop("budget", None) if budget is None else budget
+    settings = _resolve(equation, choices, optimizer, steps)
+    if dry_run:
+        _describe(equation, settings, as_json)
+        return
+    folder = output or Path("runs") / run_name(problem.rpartition(":")[2], settings)
+    _train(equation, settings, folder, budget, checkpoint_seconds, as_json)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise click.UsageError(f"--config {str(path)!r} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"--config {str(path)!r} is not TOML: {error}.") from None
+    return {name: tuple(v) if isinstance(v, list) and name != "stages" else v for name, v in content.items()}
+
+
+def _resolve(equation, choices: dict[str, Any], optimizer: str | None, steps: int | None) -> Settings:
+    from ..presets import check_stage, resolve_settings
+    from ..settings import Stage
+
+    with friendly_errors():
+        if "stages" in choices:
+            choices = choices | {"stages": tuple(Stage(**stage) for stage in choices["stages"])}
+        settings = resolve_settings(equation, **choices)
+        stages = settings.stages
+        if optimizer is not None:
+            stages = (Stage(optimizer, stages[-1].steps),)
+            check_stage(stages[0])
+        if steps is not None:
+            stages = (*stages[:-1], dataclasses.replace(stages[-1], steps=steps))
+        return dataclasses.replace(settings, stages=stages)
+
+
+def _describe(equation, settings: Settings, as_json: bool) -> None:
+    from ..estimate import estimate
+
+    with friendly_errors():
+        sizes = estimate(equation, settings)
+    if as_json:
+        click.echo(json.dumps({"settings": settings.to_json(), "estimate": sizes}, indent=2))
+        return
+    for name, value in settings.to_json().items():
+        click.echo(f"{name:20} {value}")
+    click.echo()
+    for name, value in sizes.items():
+        click.echo(f"{name:20} {value}")
+
+
+@click.command(epilog="Example: cinnet resume runs/first")
+@click.argument("run", type=RunFolder())
+@click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds of training at most, all in all.")
+@click.option("--checkpoint-seconds", type=click.FloatRange(min=0), default=20.0, show_default=True)
+@click.option("--problem", type=ProblemChoice(), help="The problem, where it is not a built-in one.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def resume(run: Path, budget, checkpoint_seconds, problem, as_json) -> None:
+    """Go on with the run in a RUN folder where it stopped."""
+    from ..runs import read_config
+
+    with friendly_errors():
+        equation, settings = read_config(run, None if problem is None else load_problem(problem))
+    _train(equation, settings, run, budget, checkpoint_seconds, as_json)
+
+
+def _train(equation, settings: Settings, folder: Path, budget, checkpoint_seconds: float, as_json: bool) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from ..runs import run
+    from ..training.progress import show_progress
+
+    with (
+        friendly_errors(),
+        show_progress(f"{equation.name} {settings.method}", settings.total_steps, budget or float("inf")) as display,
+    ):
+        solution = run(
+            equation,
+            settings,
+            budget=budget,
+            folder=folder,
+            watch=display.watch,
+            progress=display.say,
+            checkpoint_seconds=checkpoint_seconds,
+        )
+    with friendly_errors():
+        figures = _draw(solution, folder)
+    result = solution.result
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        click.echo(f"{equation.name}: {result['status']} after {result['steps']} steps, {result['wall_seconds']:.0f} s")
+        if result["relative_l2_error"] is not None:
+            click.echo(f"relative L2 error against the spectral reference: {result['relative_l2_error']:.2e}")
+        click.echo(f"residual on points that were not trained on: {result['held_out_residual']:.1e}")
+        click.echo(f"run folder: {folder}\nfigures: {', '.join(str(path) for path in figures)}")
+        if result["status"] == "interrupted":
+            click.echo(f"interrupted; go on with: cinnet resume {folder}")
+    raise SystemExit(_STATUS_EXIT_CODES.get(result["status"], 0))
+
+
+def _draw(solution, folder: Path) -> list[Path]:
+    import numpy as np
+
+    from ..plots import plot_comparison, plot_plane_snapshots, plot_training
+
+    problem = solution.problem
+    interval, box = problem.interval, problem.box
+    title = f"{problem.name}, {solution.settings.method}"
+    figures = {"training": plot_training(solution.records, title)}
+    if box.dimension == 1:
+        times, axis = np.linspace(interval.start, interval.end, 101), box.axes[0]
+        x = np.linspace(axis.lower, axis.upper, 257)
+        exact = solution.reference.on_grid(times, x[:, None])[..., 0] if box.periodic else None
+        figures["solution"] = plot_comparison(times, x, solution(times[:, None], x[None]), exact, title)
+    elif box.dimension == 2:
+        times = np.linspace(interval.start, interval.end, 3)
+        x, y = (np.linspace(axis.lower, axis.upper, 129) for axis in box.axes)
+        values = solution(times[:, None, None], x[:, None], y)
+        figures["solution"] = plot_plane_snapshots(times, x, y, values, title)
+    paths = []
+    for name, figure in figures.items():
+        for suffix in ("png", "pdf"):
+            path = folder / f"{name}.{suffix}"
+            figure.savefig(path)
+            paths.append(path)
+    return paths
