@@ -15,7 +15,7 @@ import matplotlib
 matplotlib.use("Agg")
 import numpy as np
 
-from cinnet.plots import plot_methods
+from cinnet.plots import plot_fields
 from cinnet.runs import solve
 from cinnet.settings import Stage
 
@@ -45,7 +45,7 @@ def main() -> None:
             exact = solution.reference.on_grid(times, x[:, None])[..., 0]
         arguments.output.mkdir(parents=True, exist_ok=True)
         path = arguments.output / f"claim-s{seed}.png"
-        plot_methods(times, x, fields | {"reference": exact}).savefig(path)
+        plot_fields(times, x, fields | {"reference": exact}).savefig(path)
         print(f"figure: {path}")
 
 

@@ -13,15 +13,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
 from .presets import resolve_settings
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
 from .reference import cached_reference, reference_solution
+from .reproduction import reproduction
 from .settings import Settings, check_name
 from .solution import ErrorMeter, Solution
 from .training import Budget, Trainer
 from .training.checkpoint import CheckpointError, write_json
 from .training.loop import SECONDS_BETWEEN_CHECKPOINTS
+from .verdict import verdict
 
 CONFIG_FILE = "config.json"
 RESULT_FILE = "result.json"
@@ -69,16 +72,20 @@ def run(
         config = {"problem": describe(problem), "settings": settings.to_json()}
         if folder is not None:
             _check_folder(folder, config)
-        meter = _cached_meter(problem) if reference and problem.box.periodic else None
-        error_of = None if meter is None else meter.between
+        known = cached_reference(problem) if reference and problem.box.periodic else None
+        error_of = None if known is None else ErrorMeter(problem, known).between
         trainer = Trainer(problem, settings, folder, watch, error_of, checkpoint_seconds)
         if folder is not None:
             write_json(folder / CONFIG_FILE, config)
         outcome = trainer.run(budget)
-        if meter is None and reference and problem.box.periodic:
-            meter = ErrorMeter(problem, reference_solution(problem, progress=progress))
+        say = progress or (lambda message: None)
+        if known is None and reference and problem.box.periodic:
+            known = reference_solution(problem, progress=progress)
+        say("errors, invariants, residual over time")
         result = {
             "problem": problem.name,
+            "equation": problem.equation,
+            "reproduce": reproduction(problem, settings),
             "method": settings.method,
             "preset": settings.preset,
             "seed": settings.seed,
@@ -92,13 +99,17 @@ def run(
             "wall_seconds": round(outcome.seconds, 2),
             "gemm_seconds": round(gemm_seconds(), 4),
             "held_out_residual": trainer.held_out_residual(),
-            "relative_l2_error": None if meter is None else meter(outcome.network),
+            "relative_l2_error": None if known is None else ErrorMeter(problem, known)(outcome.network),
             "final": outcome.records[-1] if outcome.records else {},
             "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},
         }
+        result["verdict"] = verdict(result)
+        diagnostics = None
         if folder is not None:
+            diagnostics = diagnose(problem, outcome.network, known)
+            diagnostics.save(folder / DIAGNOSTICS_FILE)
             write_json(folder / RESULT_FILE, result)
-    return Solution(problem, outcome.network, settings, result, outcome.records)
+    return Solution(problem, outcome.network, settings, result, outcome.records, diagnostics)
 
 
 def run_name(problem: str, settings: Settings) -> str:
@@ -114,7 +125,9 @@ def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solutio
     problem, settings = read_config(folder, problem)
     with jax.enable_x64(True):
         trainer = Trainer(problem, settings, folder)
-    return Solution(problem, trainer.network, settings, result, trainer.records)
+    path = folder / DIAGNOSTICS_FILE
+    diagnostics = Diagnostics.load(path) if path.exists() else None
+    return Solution(problem, trainer.network, settings, result, trainer.records, diagnostics)
 
 
 def read_config(folder: Path, problem: EvolutionProblem | None = None) -> tuple[EvolutionProblem, Settings]:
@@ -163,11 +176,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} does not exist; {path.parent} is not a finished run folder.") from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None
-
-
-def _cached_meter(problem: EvolutionProblem) -> ErrorMeter | None:
-    known = cached_reference(problem)
-    return None if known is None else ErrorMeter(problem, known)
 
 
 def gemm_seconds(repeats: int = 3) -> float:

@@ -1,16 +1,21 @@
 """What `solve` returns: the solution as a function, with its errors, diagnostics and files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from matplotlib.figure import Figure
 
+from . import plots
+from .animation import animate
+from .diagnostics import Diagnostics, diagnose
 from .fields import MultiIndex, parse_derivative
 from .jets import JetSpace
-from .metrics import invariants, predict, relative_error, relative_error_over_time, residual_over_time
+from .metrics import predict, relative_error
 from .networks import Network
 from .problems.base import EvolutionProblem
 from .reference import ReferenceSolution, reference_solution
@@ -29,9 +34,11 @@ class Solution:
         settings: Settings,
         result: Mapping[str, Any],
         records: list[dict[str, float]],
+        diagnostics: Diagnostics | None = None,
     ):
         self.problem, self.network, self.settings = problem, network, settings
         self.result, self.records = dict(result), records
+        self._known_diagnostics = diagnostics
 
     @property
     def status(self) -> str:
@@ -82,26 +89,62 @@ class Solution:
         """RL2E against the reference on the test grid."""
         return ErrorMeter(self.problem, self.reference)(self.network)
 
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """Fields, errors, residual and invariants over time, and gates, as arrays."""
+        if self._known_diagnostics is not None:
+            return self._known_diagnostics
+        return diagnose(self.problem, self.network, self.reference if self.problem.box.periodic else None)
+
     def error_over_time(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times and RL2E(t) on the test grid."""
-        times, points = evaluation_grid(self.problem)
-        prediction = next(iter(predict(self.network, times, points).values()))
-        return times, relative_error_over_time(prediction, self.reference.on_grid(times, points))
+        """Times and RL2E(t)."""
+        if self.diagnostics.error is None:
+            raise ValueError(f"{self.problem.name} has no reference, so its error is not known.")
+        return self.diagnostics.times, self.diagnostics.error
 
     def residual_over_time(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times and L_res(t) on the test grid."""
-        times, points = evaluation_grid(self.problem)
-        return times, residual_over_time(self.problem, self.network, times, points)
+        """Times and L_res(t)."""
+        return self.diagnostics.times, self.diagnostics.residual
 
     def invariants(self) -> Mapping[str, np.ndarray]:
-        """The integrals that the problem declares, over the times of the test grid."""
-        times, points = evaluation_grid(self.problem)
-        return invariants(
-            self.problem,
-            lambda index: predict(self.network, times, points, frozenset({index}))[index],
-            times,
-            points,
-        )
+        """The integrals that the problem declares, over the times of the diagnostics."""
+        return {name: one.solution for name, one in self.diagnostics.invariants.items()}
+
+    @property
+    def title(self) -> str:
+        return f"{self.problem.name}, {self.settings.method}"
+
+    def plot(self) -> Figure:
+        """Prediction, reference and error."""
+        return plots.plot_solution(self.diagnostics.fields, self.title)
+
+    def plot_snapshots(self, times: Sequence[float] | None = None) -> Figure:
+        """Prediction and reference at a few times."""
+        return plots.plot_snapshots(self.diagnostics.fields, times, self.title)
+
+    def plot_cross_section(self, times: Sequence[float] | None = None) -> Figure:
+        """Prediction and reference of a plane problem along its first axis, through the middle of the second."""
+        return plots.plot_cross_section(self.diagnostics.fields, times, self.title)
+
+    def plot_training(self) -> Figure:
+        """Losses, held-out residual, error, damping and weights over the steps."""
+        return plots.plot_training(self.records, self.title)
+
+    def plot_over_time(self) -> Figure:
+        """L_res(t) and RL2E(t)."""
+        return plots.plot_over_time({self.title: self.diagnostics})
+
+    def plot_invariants(self) -> Figure:
+        """The integrals that the problem declares."""
+        return plots.plot_invariants(self.diagnostics.times, self.diagnostics.invariants, self.title)
+
+    def plot_gates(self) -> Figure:
+        """The gate values of every layer of a CinNet."""
+        return plots.plot_gates(self.diagnostics.gates, self.title)
+
+    def animate(self, path: str | Path) -> Path:
+        """Write the solution over time as a GIF."""
+        return animate(self.diagnostics.fields, Path(path), self.title)
 
 
 _TEST_GRIDS = {0: (201, 1), 1: (101, 512), 2: (21, 128), 3: (6, 32)}

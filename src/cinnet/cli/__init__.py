@@ -3,7 +3,7 @@
 import click
 
 from .look import doctor, list_names, reference
-from .results import compare, evaluate
+from .results import compare, evaluate, report
 from .solve import resume, solve
 
 
@@ -17,8 +17,9 @@ def main() -> None:
       cinnet list                                  what there is
       cinnet solve allen-cahn --grid 10 64         half a minute on two cores
       cinnet compare runs/*                        a table of runs
+      cinnet report runs/*                         a page about them
     """
 
 
-for _command in (list_names, solve, resume, evaluate, compare, reference, doctor):
+for _command in (list_names, solve, resume, evaluate, compare, report, reference, doctor):
     main.add_command(_command)

@@ -68,10 +68,12 @@ def doctor(as_json: bool) -> None:
 @click.option("--no-cache", is_flag=True, help="Compute even if the cache has the solution.")
 def reference(problem: str, tolerance: float | None, output: Path, no_cache: bool) -> None:
     """Compute the spectral reference solution of PROBLEM, certify it by refinement and draw it."""
-    import numpy as np
+    import matplotlib
     from rich.console import Console
 
-    from ..plots import plot_plane_snapshots, plot_space_time
+    matplotlib.use("Agg")
+    from ..diagnostics import sample_fields
+    from ..plots import plot_snapshots, plot_solution, save_figures
     from ..reference import reference_solution
 
     equation = load_problem(problem)
@@ -86,20 +88,11 @@ def reference(problem: str, tolerance: float | None, output: Path, no_cache: boo
         )
     click.echo(f"{solution} in {time.perf_counter() - start:.1f} s")
 
-    interval, box = equation.interval, equation.box
-    axes = [np.linspace(axis.lower, axis.upper, 257 if box.dimension == 1 else 129) for axis in box.axes]
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, box.dimension)
-    path = output / f"{name}.png"
-    if box.dimension == 1:
-        times = np.linspace(interval.start, interval.end, 101)
-        figure = plot_space_time(times, axes[0], solution.on_grid(times, points)[..., 0], f"{name}, reference")
-    elif box.dimension == 2:
-        times = np.linspace(interval.start, interval.end, 3)
-        values = solution.on_grid(times, points)[..., 0].reshape(len(times), len(axes[0]), len(axes[1]))
-        figure = plot_plane_snapshots(times, axes[0], axes[1], values, f"{name}, reference")
-    else:
-        return
     with friendly_errors():
         output.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
-    click.echo(f"figure: {path}")
+        fields = sample_fields(equation, solution.on_grid)
+        figures = {name: plot_solution(fields, f"{name}, reference")}
+        if fields.axes:
+            figures[f"{name}-snapshots"] = plot_snapshots(fields, title=f"{name}, reference")
+        paths = save_figures(figures, output, ("png",))
+    click.echo(f"figures: {', '.join(map(str, paths))}")

@@ -1,4 +1,4 @@
-"""Commands on finished runs: evaluate, compare."""
+"""Commands on finished runs: evaluate, compare, report."""
 
 import json
 from pathlib import Path
@@ -87,3 +87,35 @@ def compare(runs: tuple[Path, ...], as_json: bool) -> None:
             f"{row['run']:{width}} {error:>9} {row['held_out_residual']:9.1e} {row['wall_seconds']:8.0f} "
             f"{row['steps']:7} {row['parameters']:10} {row['status']}"
         )
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  cinnet report runs/first
+  cinnet report runs/pinn runs/ci-pinn --output comparison.html"""
+)
+@click.argument("runs", type=RunFolder(), nargs=-1, required=True)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The page; by default report.html in the run folder, for several runs in the present one.",
+)
+@click.option(
+    "--animation", is_flag=True, help="Also write animation.gif into each run folder."
+)
+def report(runs: tuple[Path, ...], output: Path | None, animation: bool) -> None:
+    """One self-contained HTML page on a RUN, or on several side by side."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from ..animation import animate
+    from ..diagnostics import DIAGNOSTICS_FILE, Diagnostics
+    from ..report import write_report
+
+    with friendly_errors():
+        default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")
+        click.echo(f"report: {write_report(runs, output or default)}")
+        for folder in runs if animation else ():
+            fields = Diagnostics.load(folder / DIAGNOSTICS_FILE).fields
+            click.echo(f"animation: {animate(fields, folder / 'animation.gif', folder.name)}")

@@ -149,6 +149,8 @@ def _train(equation, settings: Settings, folder: Path, budget, checkpoint_second
     import matplotlib
 
     matplotlib.use("Agg")
+    from ..plots import all_figures, save_figures
+    from ..report import write_report
     from ..runs import run
     from ..training.progress import show_progress
 
@@ -165,45 +167,23 @@ def _train(equation, settings: Settings, folder: Path, budget, checkpoint_second
             progress=display.say,
             checkpoint_seconds=checkpoint_seconds,
         )
-    with friendly_errors():
-        figures = _draw(solution, folder)
+        display.say("figures and report")
+        save_figures(all_figures(solution.diagnostics, solution.records, solution.title), folder)
+        report = write_report([folder], folder / "report.html")
     result = solution.result
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
         click.echo(f"{equation.name}: {result['status']} after {result['steps']} steps, {result['wall_seconds']:.0f} s")
-        if result["relative_l2_error"] is not None:
-            click.echo(f"relative L2 error against the spectral reference: {result['relative_l2_error']:.2e}")
-        click.echo(f"residual on points that were not trained on: {result['held_out_residual']:.1e}")
-        click.echo(f"run folder: {folder}\nfigures: {', '.join(str(path) for path in figures)}")
-        if result["status"] == "interrupted":
-            click.echo(f"interrupted; go on with: cinnet resume {folder}")
+        click.echo(result["verdict"])
+        click.echo(f"report:  {report}  (open it in a browser)\nfigures: {folder}/*.png and *.pdf")
+        click.echo(f"next:    {_next_command(equation, folder, result['status'])}")
     raise SystemExit(_STATUS_EXIT_CODES.get(result["status"], 0))
 
 
-def _draw(solution, folder: Path) -> list[Path]:
-    import numpy as np
-
-    from ..plots import plot_comparison, plot_plane_snapshots, plot_training
-
-    problem = solution.problem
-    interval, box = problem.interval, problem.box
-    title = f"{problem.name}, {solution.settings.method}"
-    figures = {"training": plot_training(solution.records, title)}
-    if box.dimension == 1:
-        times, axis = np.linspace(interval.start, interval.end, 101), box.axes[0]
-        x = np.linspace(axis.lower, axis.upper, 257)
-        exact = solution.reference.on_grid(times, x[:, None])[..., 0] if box.periodic else None
-        figures["solution"] = plot_comparison(times, x, solution(times[:, None], x[None]), exact, title)
-    elif box.dimension == 2:
-        times = np.linspace(interval.start, interval.end, 3)
-        x, y = (np.linspace(axis.lower, axis.upper, 129) for axis in box.axes)
-        values = solution(times[:, None, None], x[:, None], y)
-        figures["solution"] = plot_plane_snapshots(times, x, y, values, title)
-    paths = []
-    for name, figure in figures.items():
-        for suffix in ("png", "pdf"):
-            path = folder / f"{name}.{suffix}"
-            figure.savefig(path)
-            paths.append(path)
-    return paths
+def _next_command(equation, folder: Path, status: str) -> str:
+    if status == "interrupted":
+        return f"cinnet resume {folder}"
+    interval, box = equation.interval, equation.box
+    places = "".join(f" --{axis} {one.lower}:{one.upper}:5" for axis, one in zip(box.names, box.axes, strict=True))
+    return f"cinnet evaluate {folder} --t {interval.start}:{interval.end}:5{places}"

@@ -338,6 +338,8 @@ class Trainer:
             **{name: float(part) for name, part in value.parts.items()},
             **{name: float(extra) for name, extra in info.extras.items()},
         }
+        if self.settings.balance_every is not None:
+            record |= {f"weight {name}": float(w) for name, w in zip(value.parts, self.state.weights, strict=True)}
         if value.causal_weights is not None:
             record |= {
                 "causality": np.asarray(self.state.causality).item(),

@@ -1,0 +1,47 @@
+"""What the figures of a finished run mean, in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_GOOD_ERROR, _FAIR_ERROR = 1e-2, 5e-2
+_GENERALISES = 10.0  # a held-out residual that exceeds the training residual by more means freedom between the points
+
+_ENDINGS = {
+    "converged": "Training reached its target.",
+    "stalled": "Training stopped because the loss no longer fell.",
+    "out-of-budget": "Training used all its steps or seconds.",
+    "non-finite": "Training broke down: the loss was no longer finite. The best state before is kept.",
+    "interrupted": "Training was interrupted; `cinnet resume` goes on.",
+}
+
+
+def verdict(result: Mapping[str, Any]) -> str:
+    """One or two sentences on how far a run can be trusted; without a reference it never says that all is well."""
+    ending = _ENDINGS[result["status"]]
+    error = result["relative_l2_error"]
+    if error is not None:
+        return f"{_judged(error)} {ending}"
+    trained, held_out = result["final"].get("residual"), result["held_out_residual"]
+    if trained is None or not held_out < float("inf"):
+        return f"Not to be trusted: nothing was trained. {ending}"
+    ratio = held_out / max(trained, 1e-300)
+    if ratio > _GENERALISES:
+        return (
+            f"Not to be trusted: between the training points the squared residual is {ratio:.0f} times that on them. "
+            f"Use a denser grid. {ending}"
+        )
+    return (
+        f"Not checked against a reference. The squared residual is {held_out:.1e} on points that were not trained on, "
+        f"as small as on those that were; compare several seeds before you rely on it. {ending}"
+    )
+
+
+def _judged(error: float) -> str:
+    against = f"the relative L2 error against the spectral reference is {error:.1e}"
+    if not error < float("inf"):
+        return "Wrong: the solution is not finite."
+    if error <= _GOOD_ERROR:
+        return f"Right: {against}."
+    if error <= _FAIR_ERROR:
+        return f"Roughly right: {against}."
+    return f"Wrong: {against}."
