@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .derivatives import Engine, JetEngine
 from .fields import MultiIndex, apply_operator, required_derivatives
-from .networks import Network
+from .networks import Network, Windows
 from .problems.base import EvolutionProblem
 
 Values = Float[np.ndarray, "times points components"]
@@ -51,12 +52,23 @@ def predict(
     engine = engine or JetEngine()
     wanted = derivatives or frozenset({(0,) * (1 + points.shape[1])})
     plan = engine.prepare(network, times, points)
-    chunk = len(points) if engine.couples_columns else max_columns
+    num_chunks = 1 if engine.couples_columns else -(-len(points) // max_columns)
+    chunk = -(-len(points) // num_chunks)
+    filled = np.concatenate([points, np.repeat(points[:1], num_chunks * chunk - len(points), axis=0)])
+    # Windows compile once for all their pieces; compiled as a whole they would be as many times longer.
+    evaluate = _at_once if isinstance(network, Windows) else _compiled
     parts = [
-        engine(network, plan, jnp.asarray(times, network.dtype), jnp.asarray(part, network.dtype), wanted)
-        for part in np.split(points, range(chunk, len(points), chunk))
+        evaluate(engine, network, plan, jnp.asarray(times, network.dtype), jnp.asarray(part, network.dtype), wanted)
+        for part in np.split(filled, num_chunks)
     ]
-    return {index: np.concatenate([part[index] for part in parts], axis=1) for index in wanted}
+    return {index: np.concatenate([part[index] for part in parts], axis=1)[:, : len(points)] for index in wanted}
+
+
+def _at_once(engine: Engine, network: Network, plan, times, points, derivatives):
+    return engine(network, plan, times, points, derivatives)
+
+
+_compiled = eqx.filter_jit(_at_once)
 
 
 def residual_over_time(
@@ -81,11 +93,11 @@ def invariants(
 
     `evaluate(multi_index)` gives a derivative at all times and points, of a prediction or of a reference.
     """
-    results = {}
+    results, known = {}, {}
     for name, invariant in problem.invariants().items():
         asked, _ = required_derivatives(invariant.density, problem.box.dimension, len(problem.components))
-        derivatives = {index: np.asarray(evaluate(index)) for index in asked}
-        density = _apply(invariant.density, derivatives, times, points)
+        known |= {index: np.asarray(evaluate(index)) for index in asked if index not in known}
+        density = _apply(invariant.density, {index: known[index] for index in asked}, times, points)
         results[name] = density[..., 0].mean(axis=1) * problem.box.volume
     return results
 

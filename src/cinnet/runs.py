@@ -1,8 +1,10 @@
 """One call from a problem to its solution, with everything a run leaves on disk."""
 
 import dataclasses
+import inspect
 import json
 import platform
+import textwrap
 import timeit
 from collections.abc import Callable
 from pathlib import Path
@@ -85,6 +87,7 @@ def run(
         result = {
             "problem": problem.name,
             "equation": problem.equation,
+            "residual_source": "" if problem.equation else _residual_source(problem),
             "reproduce": reproduction(problem, settings),
             "method": settings.method,
             "preset": settings.preset,
@@ -154,6 +157,14 @@ def describe(problem: EvolutionProblem) -> dict[str, Any]:
         "name": names.get(type(problem), problem.name),
         "parameters": {name: np.asarray(value).tolist() for name, value in values.items()},
     }
+
+
+def _residual_source(problem: EvolutionProblem) -> str:
+    """The residual as its author wrote it; empty where Python cannot find the text, as in an interactive session."""
+    try:
+        return textwrap.dedent(inspect.getsource(type(problem).residual))
+    except (OSError, TypeError):
+        return ""
 
 
 def _described(description: dict[str, Any]) -> EvolutionProblem:

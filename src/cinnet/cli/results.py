@@ -101,9 +101,7 @@ Examples:
     type=click.Path(dir_okay=False, path_type=Path),
     help="The page; by default report.html in the run folder, for several runs in the present one.",
 )
-@click.option(
-    "--animation", is_flag=True, help="Also write animation.gif into each run folder."
-)
+@click.option("--animation", is_flag=True, help="Also write animation.gif into each run folder.")
 def report(runs: tuple[Path, ...], output: Path | None, animation: bool) -> None:
     """One self-contained HTML page on a RUN, or on several side by side."""
     import matplotlib

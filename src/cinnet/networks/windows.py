@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ..domains import TimeInterval
 from ..embeddings import Embedding
+from ..jets import JetSpace
 from .base import Network
 
 
@@ -29,6 +30,11 @@ class ScatteredTimes(eqx.Module):
 
     plans: tuple[Any, ...]
     window: Float[Array, "times columns"]
+
+
+@eqx.filter_jit
+def _piece_jets(piece: Network, plan: Any, points: Array, space: JetSpace) -> dict:
+    return piece.jets(plan, points, space)
 
 
 class Windows(Network):
@@ -79,13 +85,22 @@ class Windows(Network):
             return ScatteredTimes(tuple(plans), self._window_of(times, jnp))
         times = np.asarray(times, np.float64)
         window = self._window_of(times, np).astype(int)
-        inside = [np.clip(times[window == k] - delay, own.start, own.end) for k, (_, delay) in enumerate(numbered)]
-        plans = [piece.plan(t) if t.size else None for (piece, _), t in zip(numbered, inside, strict=True)]
-        return SharedTimes(tuple(plans), tuple(np.argsort(np.argsort(window, kind="stable")).tolist()))
+        most = int(np.bincount(window).max())
+        plans, rows = [], np.empty(len(times), int)
+        for number, (piece, delay) in enumerate(numbered):
+            mine = np.flatnonzero(window == number)
+            if not mine.size:
+                plans.append(None)
+                continue
+            # Filled up to the same number in every window, so that all windows share one compilation.
+            filled = np.concatenate([mine, np.repeat(mine[-1:], most - mine.size)])
+            rows[mine] = most * (len(plans) - plans.count(None)) + np.arange(mine.size)
+            plans.append(piece.plan(np.clip(times[filled] - delay, own.start, own.end)))
+        return SharedTimes(tuple(plans), tuple(rows.tolist()))
 
     def jets(self, plan, points, space):
         parts = [
-            piece.jets(own, points, space)
+            _piece_jets(piece, own, points, space)
             for piece, own in zip(self.pieces, plan.plans, strict=True)
             if own is not None
         ]

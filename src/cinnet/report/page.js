@@ -1,5 +1,6 @@
 "use strict";
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
+const REFERENCE = { colour: "#9aa4ae", width: 4 }, PREDICTION = { colour: COLOURS[0], width: 1.8, dash: true };
 const runs = JSON.parse(document.getElementById("data").textContent).runs;
 const report = document.getElementById("report");
 
@@ -59,7 +60,7 @@ function limits(values, logarithmic) {
 
 /* series: {name, x, y, colour?, dash?, dots?}. Hidden series leave the scale. */
 function chart(title, series, { xLabel = "", logarithmic = false, fixed = null, breaks = null } = {}) {
-  const width = 520, height = 290, left = 58, right = 10, top = 8, bottom = 34;
+  const width = Math.max(330, Math.min(520, document.documentElement.clientWidth - 40)), height = 0.56 * width, left = 58, right = 10, top = 8, bottom = 34;
   const hidden = new Set(), picture = element("div"), readout = element("div", { className: "readout" });
   const legend = element("div", { className: "legend" });
   series.forEach((one, i) => { one.colour ??= COLOURS[i % COLOURS.length]; });
@@ -201,7 +202,7 @@ function fieldView(run) {
   const profile = chart(
     line ? "Profile at this time" : `Profile at this time, ${field.axes[1]} = ${short(field.coordinates[1][middle])}`,
     shownProfiles().map((y, i) => ({
-      name: kinds[i], x, y, dash: i === 0, colour: i === 0 ? COLOURS[0] : "#000000", width: i === 0 ? 2.2 : 1.4,
+      name: kinds[i], x, y, ...(i === 0 ? PREDICTION : REFERENCE),
     })).reverse(),
     { xLabel: field.axes[0] });
 
@@ -311,7 +312,11 @@ function summary(run) {
   const parts = [element("p", { className: "soft", textContent: `preset ${run.result.preset}, run ${run.folder}` })];
   if (run.equation) parts.push(element("img", { className: "equation", src: run.equation, alt: run.result.equation }));
   else if (run.result.equation) parts.push(element("pre", { textContent: run.result.equation }));
-  if (parameters) parts.push(element("p", { className: "soft", textContent: `with ${parameters}` }));
+  if (run.result.residual_source) parts.push(element("pre", { textContent: run.result.residual_source }));
+  const ends = (values) => `[${short(values[0])}, ${short(values[values.length - 1])}]`;
+  const domain = [["t", run.fields.times], ...run.fields.axes.map((name, i) => [name, run.fields.coordinates[i]])]
+    .map(([name, values]) => `${name} in ${ends(values)}`).join(", ");
+  parts.push(element("p", { className: "soft", textContent: parameters ? `${domain}; ${parameters}` : domain }));
   parts.push(element("div", { className: `verdict ${tone(run)}`, textContent: run.result.verdict ?? "" }));
   return parts;
 }
@@ -350,8 +355,8 @@ function overTime(chosen) {
 function invariantCharts(run) {
   return Object.entries(run.invariants).map(([name, one]) => chart(
     `${name} (${one.conserved ? "conserved" : "may only fall"})`,
-    [...(one.reference ? [{ name: "reference", x: run.fields.times, y: one.reference, colour: "#000000", width: 1.4 }] : []),
-      { name: "prediction", x: run.fields.times, y: one.solution, dash: true, colour: COLOURS[0], width: 2.2 }],
+    [...(one.reference ? [{ name: "reference", x: run.fields.times, y: one.reference, ...REFERENCE }] : []),
+      { name: "prediction", x: run.fields.times, y: one.solution, ...PREDICTION }],
     { xLabel: "t" }));
 }
 
