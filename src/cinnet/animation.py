@@ -1,5 +1,6 @@
 """The solution over time as a moving picture."""
 
+import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -8,6 +9,7 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 
 from .diagnostics import Fields
 from .plots import FIELD_COLOURS, PREDICTION_LINE, REFERENCE_LINE, STYLE, field_image, largest
+from .training.checkpoint import write_atomically
 
 
 def animate(fields: Fields, path: Path, title: str = "", frames_per_second: int = 20) -> Path:
@@ -21,7 +23,10 @@ def animate(fields: Fields, path: Path, title: str = "", frames_per_second: int 
         figure, update = draw(fields, title)
         frames = len(fields.times)
         animation = FuncAnimation(figure, update, frames=frames, blit=False)
-        animation.save(path, writer=PillowWriter(fps=min(frames_per_second, max(2, frames // 4))), dpi=100)
+        with tempfile.TemporaryDirectory() as folder:
+            drawn = Path(folder) / path.name
+            animation.save(drawn, writer=PillowWriter(fps=min(frames_per_second, max(2, frames // 4))), dpi=100)
+            write_atomically(path, drawn.read_bytes())
         plt.close(figure)
     return path
 

@@ -95,7 +95,7 @@ class Diagnostics:
     def load(cls, path: Path) -> "Diagnostics":
         """Diagnostics from a file; raises a ValueError that names it if it is missing or damaged."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
                 return cls._from_arrays(dict(file))
         except FileNotFoundError:
             raise ValueError(f"{path} does not exist; `cinnet resume {path.parent}` makes it.") from None

@@ -1,5 +1,6 @@
 """Figures in one consistent style, colour-blind safe. Each takes arrays and returns a Matplotlib figure."""
 
+import io
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .diagnostics import Diagnostics, Fields, OverTime
+from .training.checkpoint import write_atomically
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 STYLE: dict[Any, Any] = {
@@ -63,8 +65,10 @@ def save_figures(figures: Mapping[str, Figure], folder: Path, suffixes: Sequence
     paths = []
     for name, figure in figures.items():
         for suffix in suffixes:
+            content = io.BytesIO()
+            figure.savefig(content, format=suffix)
             paths.append(folder / f"{name}.{suffix}")
-            figure.savefig(paths[-1])
+            write_atomically(paths[-1], content.getvalue())
         plt.close(figure)
     return paths
 

@@ -58,11 +58,12 @@ def places(tmp_path_factory):
         (root / "raises.py").write_text("1 / 0\n")
         result = invoke("solve", f"{root}/heat.py:Heat", *SMALL, "--output", run)
         assert result.exit_code == 0, result.output
-    for name in ("damaged", "unfinished", "unreadable", "foreign"):
+    for name in ("damaged", "unfinished", "unreadable", "foreign", "undiagnosed"):
         shutil.copytree(run, root / name)
     for path in (root / "damaged").glob("checkpoint.npz*"):
         path.write_bytes(path.read_bytes()[:1000])
     (root / "unfinished" / "result.json").unlink()
+    (root / "undiagnosed" / "diagnostics.npz").write_bytes(b"PK")
     (root / "unreadable" / "config.json").write_text("{")
     (root / "foreign" / "config.json").write_text('{"settings": {"colour": 3}, "problem": {}}')
     (root / "not.toml").write_text("a = = 1")
@@ -90,7 +91,7 @@ def test_help_does_not_wait_for_jax():
 
 def test_a_problem_of_ones_own_is_solved_drawn_and_resumed(places):
     names = {path.name for path in (places / "run").iterdir()}
-    assert {"solution.png", "training.pdf", "result.json", "config.json", "checkpoint.npz"} <= names
+    assert {"solution.png", "training.pdf", "report.html", "result.json", "config.json", "checkpoint.npz"} <= names
     again = invoke("resume", places / "run", "--problem", f"{places}/heat.py:Heat", "--json")
     assert again.exit_code == 0, again.output
     assert json.loads(again.output)["problem"] == "Heat"
@@ -123,6 +124,29 @@ def test_compare_shows_the_runs(places):
     assert "run" in invoke("compare", places / "run").output
     rows = json.loads(invoke("compare", places / "run", places / "damaged", "--json").output)
     assert [row["steps"] for row in rows] == [2, 2]
+
+
+def test_report_and_animation_need_only_the_folder(places):
+    result = invoke("report", places / "run", "--animation")
+    assert result.exit_code == 0, result.output
+    assert b"GIF8" in (places / "run" / "animation.gif").read_bytes()[:4]
+
+
+def test_tensorboard_gets_every_record(places, tmp_path):
+    problem = f"{places}/heat.py:Heat"
+    result = invoke("solve", problem, *SMALL, "--output", tmp_path / "run", "--tensorboard")
+    assert result.exit_code == 0, result.output
+    events = next((tmp_path / "run" / "tensorboard").glob("events*")).read_bytes()
+    assert b"held_out_residual" in events
+    assert b"boundary_x_lower" in events
+
+
+def test_tensorboard_that_is_missing_is_named(places, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    result = invoke("solve", f"{places}/heat.py:Heat", *SMALL, "--output", tmp_path / "run", "--tensorboard")
+    assert result.exit_code == 2
+    assert "pip install 'cinnet[tensorboard]'" in result.output
+    assert not list(tmp_path.iterdir())
 
 
 def test_dry_run_shows_settings_sizes_and_time_and_writes_nothing(tmp_path, monkeypatch):
@@ -189,6 +213,9 @@ WRONG = {
     "not numbers": (["evaluate", "{root}/run", "--t", "0", "--x", "left", "{own}"], "give numbers"),
     "unknown derivative": (["evaluate", "{root}/run", "--t", "0", "--x", "0", "--derivative", "w", "{own}"], "'w'"),
     "unknown file type": (["evaluate", "{root}/run", "--t", "0", "--x", "0", "--output", "a.txt"], ".csv or .npz"),
+    "report on an unfinished run": (["report", "{root}/unfinished"], "is not a finished run folder"),
+    "report on damaged diagnostics": (["report", "{root}/undiagnosed"], "diagnostics.npz is damaged"),
+    "report below a file": (["report", "{root}/run", "--output", "{root}/file/report.html"], "Not a directory"),
     "unfinished run": (["compare", "{root}/unfinished"], "cinnet resume"),
 }
 

@@ -1,5 +1,6 @@
 """Commands on finished runs: evaluate, compare, report."""
 
+import io
 import json
 from pathlib import Path
 
@@ -21,6 +22,8 @@ def evaluate(run: Path, times, xs, ys, zs, derivative, problem, output: Path | N
     """Evaluate the solution in a RUN folder on the grid of all given times and coordinates."""
     import numpy as np
 
+    from ..training.checkpoint import write_atomically
+
     if output is not None and output.suffix not in (".csv", ".npz"):
         raise click.UsageError(f"--output {str(output)!r}: the name must end with .csv or .npz.")
     given = {name: _numbers(text, name) for name, text in (("t", times), ("x", xs), ("y", ys), ("z", zs)) if text}
@@ -41,10 +44,12 @@ def evaluate(run: Path, times, xs, ys, zs, derivative, problem, output: Path | N
             for row in table:
                 click.echo(",".join(f"{number:.9g}" for number in row))
         elif output.suffix == ".csv":
-            output.write_text(header + "\n" + "".join(",".join(f"{n:.9g}" for n in row) + "\n" for row in table))
+            lines = [header, *(",".join(f"{number:.9g}" for number in row) for row in table)]
+            write_atomically(output, ("\n".join(lines) + "\n").encode())
         else:
-            with output.open("wb") as file:
-                np.savez(file, **{name: np.asarray(axis) for name, axis in given.items()}, **{f"u{suffix}": values})
+            content = io.BytesIO()
+            np.savez(content, **{name: np.asarray(axis) for name, axis in given.items()}, **{f"u{suffix}": values})
+            write_atomically(output, content.getvalue())
     if output is not None:
         click.echo(f"{len(table)} values: {output}")
 

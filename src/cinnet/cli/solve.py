@@ -67,10 +67,13 @@ Examples:
 @click.option("--config", type=click.Path(dir_okay=False, path_type=Path), help="A TOML file; flags go before it.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Run folder; an existing run goes on.")
 @click.option("--checkpoint-seconds", type=click.FloatRange(min=0), default=20.0, show_default=True)
+@click.option("--tensorboard", is_flag=True, help="Log to RUN/tensorboard; needs the extra `tensorboard`.")
 @click.option("--dry-run", is_flag=True, help="Print the settings, sizes, memory and time; train nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @setting_flags
-def solve(problem, budget, optimizer, steps, config, output, checkpoint_seconds, dry_run, as_json, **flags) -> None:
+def solve(
+    problem, budget, optimizer, steps, config, output, checkpoint_seconds, tensorboard, dry_run, as_json, **flags
+) -> None:
     """Solve PROBLEM with a physics-informed network and draw the solution.
 
     PROBLEM is a built-in name (see `cinnet list`) or a class of your own as path/to/file.py:ClassName.
@@ -85,7 +88,7 @@ def solve(problem, budget, optimizer, steps, config, output, checkpoint_seconds,
         _describe(equation, settings, as_json)
         return
     folder = output or Path("runs") / run_name(problem.rpartition(":")[2], settings)
-    _train(equation, settings, folder, budget, checkpoint_seconds, as_json)
+    _train(equation, settings, folder, budget, checkpoint_seconds, tensorboard, as_json)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -135,35 +138,46 @@ def _describe(equation, settings: Settings, as_json: bool) -> None:
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds of training at most, all in all.")
 @click.option("--checkpoint-seconds", type=click.FloatRange(min=0), default=20.0, show_default=True)
 @click.option("--problem", type=ProblemChoice(), help="The problem, where it is not a built-in one.")
+@click.option("--tensorboard", is_flag=True, help="Log to RUN/tensorboard; needs the extra `tensorboard`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def resume(run: Path, budget, checkpoint_seconds, problem, as_json) -> None:
+def resume(run: Path, budget, checkpoint_seconds, problem, tensorboard, as_json) -> None:
     """Go on with the run in a RUN folder where it stopped."""
     from ..runs import read_config
 
     with friendly_errors():
         equation, settings = read_config(run, None if problem is None else load_problem(problem))
-    _train(equation, settings, run, budget, checkpoint_seconds, as_json)
+    _train(equation, settings, run, budget, checkpoint_seconds, tensorboard, as_json)
 
 
-def _train(equation, settings: Settings, folder: Path, budget, checkpoint_seconds: float, as_json: bool) -> None:
+def _train(
+    equation, settings: Settings, folder: Path, budget, checkpoint_seconds: float, tensorboard: bool, as_json: bool
+) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from ..plots import all_figures, save_figures
     from ..report import write_report
     from ..runs import run
+    from ..trackers import TensorBoardTracker
     from ..training.progress import show_progress
 
+    with friendly_errors():
+        trackers = [TensorBoardTracker(folder / "tensorboard")] if tensorboard else []
     with (
         friendly_errors(),
         show_progress(f"{equation.name} {settings.method}", settings.total_steps, budget or float("inf")) as display,
     ):
+
+        def watch(record: dict[str, float]) -> None:
+            for one in (display.watch, *trackers):
+                one(record)
+
         solution = run(
             equation,
             settings,
             budget=budget,
             folder=folder,
-            watch=display.watch,
+            watch=watch,
             progress=display.say,
             checkpoint_seconds=checkpoint_seconds,
         )

@@ -43,7 +43,7 @@ def write_report(folders: Sequence[Path], path: Path) -> Path:
         raise ValueError("folders=[]: a report needs at least one run.")
     runs = [read_run(Path(folder)) for folder in folders]
     data = json.dumps({"runs": runs}, separators=(",", ":"), allow_nan=False)
-    resources = files(__package__)
+    resources = files("cinnet.report")
     page = _FRAME.format(
         style=resources.joinpath("page.css").read_text(),
         script=resources.joinpath("page.js").read_text(),

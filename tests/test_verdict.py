@@ -1,0 +1,34 @@
+import pytest
+
+from cinnet.verdict import verdict
+
+
+def result(**changes):
+    return {
+        "status": "stalled",
+        "relative_l2_error": None,
+        "held_out_residual": 1e-6,
+        "final": {"residual": 1e-6},
+    } | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "beginning"),
+    [
+        ({"relative_l2_error": 1e-3}, "Right"),
+        ({"relative_l2_error": 3e-2}, "Roughly right"),
+        ({"relative_l2_error": 0.4}, "Wrong"),
+        ({"relative_l2_error": float("nan")}, "Wrong"),
+        ({"held_out_residual": 1e-4}, "Not to be trusted: between the training points"),
+        ({"held_out_residual": float("nan")}, "Not to be trusted"),
+        ({"final": {}}, "Not to be trusted"),
+        ({}, "Not checked against a reference"),
+    ],
+)
+def test_words_follow_the_figures(changes, beginning):
+    assert verdict(result(**changes)).startswith(beginning)
+
+
+@pytest.mark.parametrize("status", ["converged", "stalled", "out-of-budget", "non-finite", "interrupted"])
+def test_every_status_has_its_sentence(status):
+    assert verdict(result(status=status)).rstrip().endswith(".")
