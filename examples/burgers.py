@@ -1,7 +1,7 @@
 """Burgers' equation with little viscosity: a wave that steepens into a thin layer. Error against the reference.
 
-    python examples/burgers.py
-    cinnet solve examples/burgers.py:Burgers
+python examples/burgers.py
+cinnet solve examples/burgers.py:Burgers
 """
 
 import jax.numpy as jnp

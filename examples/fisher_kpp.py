@@ -1,7 +1,7 @@
 """Fisher-KPP: a population that grows and spreads, with two fronts that move outwards.
 
-    python examples/fisher_kpp.py
-    cinnet solve examples/fisher_kpp.py:FisherKPP
+python examples/fisher_kpp.py
+cinnet solve examples/fisher_kpp.py:FisherKPP
 """
 
 import jax.numpy as jnp

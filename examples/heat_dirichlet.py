@@ -1,7 +1,7 @@
 """Heat in a rod with cold ends: a bounded axis, boundary conditions and a solution in closed form.
 
-    python examples/heat_dirichlet.py
-    cinnet solve examples/heat_dirichlet.py:Heat
+python examples/heat_dirichlet.py
+cinnet solve examples/heat_dirichlet.py:Heat
 """
 
 import jax.numpy as jnp
