@@ -23,7 +23,7 @@ from cinnet.cli.solve import _read_toml, _resolve
 from cinnet.settings import Settings, Stage
 
 ROOT = Path(__file__).parent.parent
-TRAINED = ("README.md", "docs/start.md", "docs/guide/runs.md")
+TRAINED = ("docs/start.md",)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
