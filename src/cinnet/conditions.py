@@ -20,7 +20,7 @@ def _zero(*_):
 
 @dataclass(frozen=True)
 class BoundaryCondition:
-    """B[u](t, x) = h(t, x) on the face where `axis` is at its lower or upper end.
+    """`B[u](t, x) = h(t, x)` on the face where `axis` is at its lower or upper end.
 
     `operator(u, t, x, ...)` may use any derivatives, as a residual does; it defaults to u itself.
     `value(t, x, ...)` is h and defaults to zero.

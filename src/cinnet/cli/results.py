@@ -9,7 +9,7 @@ import click
 from .common import ProblemChoice, RunFolder, friendly_errors, load_run
 
 
-@click.command(epilog="Example: cinnet evaluate runs/first --t 0 0.5 1 --x -1 0 1 --output values.csv")
+@click.command(epilog="Example: cinnet evaluate runs/first --t 0:1:11 --x=-1:1:101 --output values.csv")
 @click.argument("run", type=RunFolder())
 @click.option("--t", "times", required=True, help="Times, separated by spaces or commas, or START:STOP:COUNT.")
 @click.option("--x", "xs", help="Values of x, in the same way.")

@@ -1,0 +1,40 @@
+"""Heat in a rod with cold ends: a bounded axis, boundary conditions and a solution in closed form.
+
+python examples/heat_dirichlet.py
+cinnet solve examples/heat_dirichlet.py:Heat
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+import cinnet
+
+
+class Heat(cinnet.EvolutionProblem):
+    """u_t - k u_xx = 0 on [0, 1] x [0, 1], u = 0 at both ends, u(0, x) = sin(pi x) + sin(3 pi x) / 2."""
+
+    conductivity: float = 0.1
+
+    time = (0.0, 1.0)
+    space = cinnet.Bounded(0.0, 1.0)
+    boundary = (cinnet.BoundaryCondition("x", "lower"), cinnet.BoundaryCondition("x", "upper"))
+
+    def residual(self, u, t, x):
+        return u.t - self.conductivity * u.xx
+
+    def initial(self, x):
+        return jnp.sin(jnp.pi * x) + jnp.sin(3 * jnp.pi * x) / 2
+
+    def exact(self, t, x):
+        modes = ((1, 1.0), (3, 0.5))
+        return sum(a * np.exp(-self.conductivity * (n * np.pi) ** 2 * t) * np.sin(n * np.pi * x) for n, a in modes)
+
+
+if __name__ == "__main__":
+    problem = Heat()
+    solution = cinnet.solve(problem, grid=(10, 32))
+    t, x = np.meshgrid(np.linspace(0, 1, 51), np.linspace(0, 1, 101), indexing="ij")
+    error = np.linalg.norm(solution(t, x) - problem.exact(t, x)) / np.linalg.norm(problem.exact(t, x))
+    print(solution)
+    print(f"relative L2 error against the closed form: {error:.2e}")
+    print(f"largest |u| at the ends: {max(abs(solution(t[:, 0], 0.0)).max(), abs(solution(t[:, 0], 1.0)).max()):.1e}")
