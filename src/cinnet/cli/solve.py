@@ -199,5 +199,5 @@ def _next_command(equation, folder: Path, status: str) -> str:
     if status == "interrupted":
         return f"cinnet resume {folder}"
     interval, box = equation.interval, equation.box
-    places = "".join(f" --{axis} {one.lower}:{one.upper}:5" for axis, one in zip(box.names, box.axes, strict=True))
+    places = "".join(f" --{axis}={one.lower}:{one.upper}:5" for axis, one in zip(box.names, box.axes, strict=True))
     return f"cinnet evaluate {folder} --t {interval.start}:{interval.end}:5{places}"
