@@ -3,6 +3,7 @@
 import click
 
 from .look import doctor, list_names, reference
+from .reproduce import reproduce
 from .results import compare, evaluate
 from .solve import resume, solve
 
@@ -17,8 +18,9 @@ def main() -> None:
       cinnet list                                  what there is
       cinnet solve allen-cahn --grid 10 64         half a minute on two cores
       cinnet compare runs/*                        a table of runs
+      cinnet reproduce list                        the paper's tables and figures
     """
 
 
-for _command in (list_names, solve, resume, evaluate, compare, reference, doctor):
+for _command in (list_names, solve, resume, evaluate, compare, reproduce, reference, doctor):
     main.add_command(_command)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .cells import Cell, Experiment, Target
 
-TARGETS = json.loads((resources.files(__package__) / "paper_targets.json").read_text())
+TARGETS = json.loads((resources.files("cinnet.experiments") / "paper_targets.json").read_text())
 METHOD_KEYS = {"pinn": "pinn", "causal-pinn": "causal_pinn", "ci-pinn": "ci_pinn"}
 EPSILONS = tuple(TARGETS["sweeps"]["epsilon"])
 MESH_RATIOS = tuple(TARGETS["sweeps"]["Ns_over_Nt"])
