@@ -5,18 +5,20 @@ same data in the same folders; with equal threads a run they give equal numbers.
 there are some, so that these share one compilation, and all share JAX's compilation cache on disk.
 """
 
+import abc
 import importlib
 import importlib.util
 import json
 import multiprocessing
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ..training.loop import stop_requests
 from .sweep import Run, perform, record_failure
@@ -47,17 +49,20 @@ def run_serially(all_runs: Sequence[Run], root: Path, workers: Workers) -> Itera
             return
 
 
-class Pool(Protocol):
+class _Pool(abc.ABC):
     """Workers by number that take a run each and report it later; None means that the worker died."""
 
+    @abc.abstractmethod
     def send(self, worker: int, run: Run) -> None: ...
 
+    @abc.abstractmethod
     def receive(self) -> list[tuple[int, dict[str, Any] | None]]: ...
 
+    @abc.abstractmethod
     def close(self) -> None: ...
 
 
-def _distribute(all_runs: Sequence[Run], root: Path, count: int, pool: Pool) -> Iterator[Event]:
+def _distribute(all_runs: Sequence[Run], root: Path, count: int, pool: _Pool) -> Iterator[Event]:
     """Give every idle worker a run until none is left; the first Ctrl-C ends what is under way and begins no more."""
     left, idle = list(all_runs), list(range(count))
     at_work: dict[int, Run] = {}
@@ -93,7 +98,7 @@ def _choose(left: Sequence[Run], own_shape: str | None, others: set[str]) -> Run
     return next(same, None) or next(new, left[0])
 
 
-class _ProcessPool:
+class _ProcessPool(_Pool):
     """Worker processes of this machine, each with a pipe that carries JSON."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]):
@@ -179,7 +184,7 @@ def run_in_processes(all_runs: Sequence[Run], root: Path, workers: Workers) -> I
     return _distribute(all_runs, root, min(workers.count, len(all_runs)), pool)
 
 
-class _RayPool:
+class _RayPool(_Pool):
     """Ray actors; the folders must be reachable from all of them under the same path."""
 
     def __init__(self, root: Path, workers: Workers):
@@ -188,7 +193,10 @@ class _RayPool:
         if not ray.is_initialized():
             # With RAY_ADDRESS set this joins that cluster, whose size is not ours to say.
             own = {"num_cpus": workers.count * workers.threads, "include_dashboard": False}
-            ray.init(log_to_driver=False, logging_level="ERROR", **({} if os.environ.get("RAY_ADDRESS") else own))
+            with warnings.catch_warnings():
+                # Ray starts its programs from this process, where JAX warns of every fork, even before an exec.
+                warnings.filterwarnings("ignore", message=r"os\.fork\(\)", category=RuntimeWarning)
+                ray.init(log_to_driver=False, logging_level="ERROR", **({} if os.environ.get("RAY_ADDRESS") else own))
         options = {"num_cpus": workers.threads, "runtime_env": {"env_vars": workers.environment(root)}}
         self._actor = ray.remote(**options)(_RayWorker)
         self._actors: dict[int, Any] = {}

@@ -84,22 +84,25 @@ def expand(
     """The runs of an experiment, cell by cell and seed by seed; of some methods only if they are named."""
     seeds, changes = tuple(seeds), changes or Changes()
     cells = [cell for cell in experiment.cells if methods is None or cell.method in methods]
-    return [Planned(cell, seed, cell_run(cell, preset, seed, changes)) for cell in cells for seed in seeds]
+    return [one for cell in cells for one in _expand_cell(cell, preset, seeds, changes)]
 
 
-def cell_run(cell: Cell, preset: str, seed: int, changes: Changes) -> Run:
-    """The run of a cell with a seed."""
+def _expand_cell(cell: Cell, preset: str, seeds: Sequence[int], changes: Changes) -> list[Planned]:
     problem = PROBLEMS[cell.problem](**cell.parameters)
+    description = runs.describe(problem)
     overrides = dict(cell.overrides) | dict(changes.settings)
-    settings = resolve_settings(problem, cell.method, preset, seed, cell.grid, **overrides)
+    settings = resolve_settings(problem, cell.method, preset, 0, cell.grid, **overrides)
     if changes.steps is not None:
         last = dataclasses.replace(settings.stages[-1], steps=changes.steps)
         settings = dataclasses.replace(settings, stages=(*settings.stages[:-1], last))
-    # Through JSON, so that a run is the same data here, in a worker and in a file.
-    content = json.loads(json.dumps(settings.to_json()))
-    description = runs.describe(problem)
-    name = f"{runs.run_name(cell.problem, settings)}-{content_hash(description, content, cell.budget)}"
-    return Run(name, description, content, cell.budget)
+    planned = []
+    for seed in seeds:
+        own = dataclasses.replace(settings, seed=seed)
+        # Through JSON, so that a run is the same data here, in a worker and in a file.
+        content = json.loads(json.dumps(own.to_json()))
+        name = f"{runs.run_name(cell.problem, own)}-{content_hash(description, content, cell.budget)}"
+        planned.append(Planned(cell, seed, Run(name, description, content, cell.budget)))
+    return planned
 
 
 def content_hash(problem: Mapping[str, Any], settings: Mapping[str, Any], budget: float | None) -> str:
