@@ -104,7 +104,7 @@ def test_runs_that_differ_in_arrays_alone_have_one_shape():
 
 
 def test_a_finished_run_is_not_repeated_and_an_interrupted_one_goes_on(tmp_path):
-    (run,) = tiny_runs(1, ("pinn",))
+    (run,) = tiny_runs(1, ("heavy",))
     assert perform(run.to_json(), str(tmp_path)) == {"name": run.name, "state": "finished"}
     folder = tmp_path / run.name
     content = (folder / "result.json").read_bytes()
@@ -122,7 +122,7 @@ def test_a_finished_run_is_not_repeated_and_an_interrupted_one_goes_on(tmp_path)
 
 
 def test_a_failure_is_recorded_and_tried_again_only_when_asked(tmp_path):
-    (good,) = tiny_runs(1, ("pinn",))
+    (good,) = tiny_runs(1, ("heavy",))
     settings = {**good.settings, "activation": "relu"}
     bad = dataclasses.replace(good, name="bad", settings=settings)
     outcome = perform(bad.to_json(), str(tmp_path))
