@@ -64,6 +64,11 @@ def test_the_reference_cannot_share_an_error_with_the_networks(path):
     assert imported_rooms(path) <= REFERENCE_MAY_IMPORT
 
 
+def test_only_the_command_line_imports_experiments():
+    importers = {room_of(path) for path in SOURCE.rglob("*.py") if "experiments" in imported_rooms(path)}
+    assert importers == {"cli"}
+
+
 def test_the_parser_sees_imports(tmp_path, monkeypatch):
     """The rules above would be empty if the parser missed a form of import."""
     found = imported_rooms(SOURCE / "losses.py")

@@ -6,7 +6,7 @@ import json
 import platform
 import textwrap
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,12 @@ def run(
     watch: Callable[[dict[str, float]], None] | None = None,
     progress: Callable[[str], None] | None = None,
     checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
+    unit_seconds: float | None = None,
 ) -> Solution:
-    """Train as the settings say and report; see `solve`. `progress` receives a line on what is done after training."""
+    """Train as the settings say and report; see `solve`.
+
+    `progress` receives a line on what is done after training. `unit_seconds` is `gemm_seconds()` where it is known.
+    """
     budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
     folder = None if folder is None else Path(folder)
     with jax.enable_x64(True):
@@ -100,7 +104,7 @@ def run(
             "parameters": int(sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(outcome.network, eqx.is_array)))),
             "steps": outcome.steps,
             "wall_seconds": round(outcome.seconds, 2),
-            "gemm_seconds": round(gemm_seconds(), 4),
+            "gemm_seconds": round(gemm_seconds() if unit_seconds is None else unit_seconds, 4),
             "held_out_residual": trainer.held_out_residual(),
             "relative_l2_error": None if known is None else ErrorMeter(problem, known)(outcome.network),
             "final": outcome.records[-1] if outcome.records else {},
@@ -139,7 +143,7 @@ def read_config(folder: Path, problem: EvolutionProblem | None = None) -> tuple[
     config = _read_json(path)
     try:
         settings = Settings.from_json(config["settings"])
-        return (_described(config["problem"]) if problem is None else problem), settings
+        return (described_problem(config["problem"]) if problem is None else problem), settings
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path} is not the configuration of a run ({type(error).__name__}: {error}).") from None
 
@@ -167,7 +171,8 @@ def _residual_source(problem: EvolutionProblem) -> str:
         return ""
 
 
-def _described(description: dict[str, Any]) -> EvolutionProblem:
+def described_problem(description: Mapping[str, Any]) -> EvolutionProblem:
+    """The built-in problem that `describe` described."""
     if description["name"] not in PROBLEMS:
         raise ValueError(f"the run solved {description['name']!r}, which is not built in; pass load(folder, problem).")
     return PROBLEMS[description["name"]](**description["parameters"])

@@ -3,6 +3,7 @@
 import click
 
 from .look import doctor, list_names, reference
+from .reproduce import reproduce
 from .results import compare, evaluate, report
 from .solve import resume, solve
 
@@ -18,8 +19,9 @@ def main() -> None:
       cinnet solve allen-cahn --grid 10 64         half a minute on two cores
       cinnet compare runs/*                        a table of runs
       cinnet report runs/*                         a page about them
+      cinnet reproduce list                        the paper's tables and figures
     """
 
 
-for _command in (list_names, solve, resume, evaluate, compare, report, reference, doctor):
+for _command in (list_names, solve, resume, evaluate, compare, report, reproduce, reference, doctor):
     main.add_command(_command)

@@ -1,0 +1,76 @@
+"""Experiments that the paper does not have: quadrature, exponent, optimizers, time windows."""
+
+from ..settings import Stage
+from .cells import Cell, Experiment
+
+OPTIMIZER_SECONDS = 240.0
+# More steps than any optimizer takes in that time, so that the seconds end the run.
+_UNLIMITED_STEPS = 10_000_000
+_METHODS = ("pinn", "ci-pinn")
+
+
+def _quadrature() -> Experiment:
+    grid = (20, 128)
+    cells = tuple(
+        Cell(
+            f"N_s = {ratio * grid[0]}",
+            rule,
+            "allen-cahn",
+            "ci-pinn",
+            grid,
+            overrides={"quadrature": rule, "num_mesh_intervals": ratio * grid[0]},
+        )
+        for ratio in (1, 2, 4, 8)
+        for rule in ("left-rectangle", "product-constant", "product-linear")
+    )
+    title = "Allen-Cahn equation: quadrature rules over the size of the mesh, grid (20, 128)"
+    return Experiment("quadrature", title, "beyond the paper", "mesh", cells)
+
+
+def _exponent() -> Experiment:
+    cells = tuple(
+        Cell(f"{q}", "ci-pinn", "allen-cahn", "ci-pinn", (10, 128), overrides={"temporal_weight": float(q)})
+        for q in range(5)
+    )
+    title = "Allen-Cahn equation: exponent of the temporal weight, grid (10, 128)"
+    return Experiment("exponent", title, "beyond the paper", "q", cells, figure="sweep")
+
+
+def _optimizers() -> Experiment:
+    cells = tuple(
+        Cell(
+            optimizer,
+            method,
+            "allen-cahn",
+            method,
+            (10, 128),
+            # One small network for all: the dense methods cannot hold the matrices of the paper's.
+            overrides={"hidden": (20, 20, 20), "stages": (Stage(optimizer, _UNLIMITED_STEPS),)},
+            budget=OPTIMIZER_SECONDS,
+        )
+        for optimizer in ("adam", "soap", "levenberg-marquardt", "l-bfgs", "ss-broyden")
+        for method in _METHODS
+    )
+    title = f"Allen-Cahn equation: optimizers with {OPTIMIZER_SECONDS:.0f} seconds each, 3x20, grid (10, 128)"
+    return Experiment("optimizers", title, "beyond the paper", "optimizer", cells)
+
+
+def _windows() -> Experiment:
+    cells = tuple(
+        Cell(
+            f"({grid[0]}, {grid[1]}), {windows} window{'s' if windows > 1 else ''}",
+            method,
+            "allen-cahn",
+            method,
+            grid,
+            overrides={"windows": windows},
+        )
+        for grid in ((10, 64), (20, 256), (100, 256))
+        for windows in (1, grid[0] // 5)
+        for method in _METHODS
+    )
+    title = "Allen-Cahn equation: does a plain PINN still fail, with one window and with several?"
+    return Experiment("windows", title, "beyond the paper", "grid and windows", cells)
+
+
+OWN_EXPERIMENTS = (_quadrature(), _exponent(), _optimizers(), _windows())
