@@ -106,3 +106,12 @@ def test_an_unknown_problem_is_answered_with_the_nearest():
 def test_invariants_of_a_solution():
     solution = solve(KortewegDeVries(), reference=False, grid=(2, 8), hidden=(4,), stages=(Stage("adam", 1),))
     assert set(solution.invariants()) == {"mass", "momentum", "energy"}
+
+
+def test_a_float64_solution_is_evaluated_in_float64_wherever_it_is_called():
+    solution = solve(Heat(), reference=False, dtype="float64", **TINY)
+    with jax.enable_x64(True):
+        inside = solution(0.3, 0.2)
+    assert solution(0.3, 0.2).dtype == np.float64
+    np.testing.assert_array_equal(solution(0.3, 0.2), inside)
+    assert solution.diagnostics.error is None

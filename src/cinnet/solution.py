@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -64,7 +65,8 @@ class Solution:
         t, *coordinates = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in (t, *coordinates)))
         self.problem.interval.check(t)
         points = np.stack([c.ravel() for c in coordinates], axis=-1) if coordinates else np.zeros((t.size, 0))
-        values = self._evaluate(index, t.ravel(), points).reshape(*t.shape, -1)
+        with jax.enable_x64(True):
+            values = self._evaluate(index, t.ravel(), points).reshape(*t.shape, -1)
         return values[..., 0] if len(self.problem.components) == 1 else values
 
     def _evaluate(self, index: MultiIndex, times: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -87,20 +89,25 @@ class Solution:
 
     def relative_error(self) -> float:
         """RL2E against the reference on the test grid."""
-        return ErrorMeter(self.problem, self.reference)(self.network)
+        with jax.enable_x64(True):
+            return ErrorMeter(self.problem, self.reference)(self.network)
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
-        """Fields, errors, residual and invariants over time, and gates, as arrays."""
+        """Fields, residual and invariants over time, gates, and errors if the run was compared with a reference."""
         if self._known_diagnostics is not None:
             return self._known_diagnostics
-        return diagnose(self.problem, self.network, self.reference if self.problem.box.periodic else None)
+        return self._diagnose(None if self.result["relative_l2_error"] is None else self.reference)
+
+    def _diagnose(self, reference: ReferenceSolution | None) -> Diagnostics:
+        with jax.enable_x64(True):
+            return diagnose(self.problem, self.network, reference)
 
     def error_over_time(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times and RL2E(t)."""
-        if self.diagnostics.error is None:
-            raise ValueError(f"{self.problem.name} has no reference, so its error is not known.")
-        return self.diagnostics.times, self.diagnostics.error
+        """Times and RL2E(t), against the reference, which is computed if need be."""
+        diagnostics = self.diagnostics if self.diagnostics.error is not None else self._diagnose(self.reference)
+        assert diagnostics.error is not None
+        return diagnostics.times, diagnostics.error
 
     def residual_over_time(self) -> tuple[np.ndarray, np.ndarray]:
         """Times and L_res(t)."""
