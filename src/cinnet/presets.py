@@ -15,7 +15,7 @@ def default_grid(problem: EvolutionProblem, preset: str) -> tuple[int, int]:
     The preset `accurate` has a denser one.
     """
     if preset == "accurate":
-        return (60, 384) if problem.box.dimension <= 1 else (40, 1536)
+        return (120, 256) if problem.box.dimension <= 1 else (40, 1536)
     if problem.box.dimension <= 1:
         return (40, 256) if problem.spatial_order >= 4 else (20, 256)
     return 20, 1024
@@ -53,12 +53,12 @@ def _paper(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dic
     }
 
 
-LEVELS_PER_WINDOW = 5
+LEVELS_PER_WINDOW = {"fast": 5, "accurate": 10}
 
 
-def default_windows(num_times: int) -> int:
-    """As many windows as leave at least five time levels in each."""
-    candidates = range(1, num_times // LEVELS_PER_WINDOW + 1)
+def default_windows(num_times: int, levels: int = LEVELS_PER_WINDOW["fast"]) -> int:
+    """As many windows as leave at least so many time levels in each."""
+    candidates = range(1, num_times // levels + 1)
     return max((n for n in candidates if num_times % n == 0), default=1)
 
 
@@ -87,7 +87,7 @@ def _accurate(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> 
     return _fast(problem, method, grid) | {
         "hidden": (24, 24, 24),
         "harmonics": tuple(2 * n if line else 6 for n in paper_harmonics),
-        "stages": (Stage("levenberg-marquardt", 150 if line else 60),),
+        "windows": default_windows(grid[0], LEVELS_PER_WINDOW["accurate"] if line else LEVELS_PER_WINDOW["fast"]),
     }
 
 
