@@ -4,9 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import cinnet
+from cinnet.plots import all_figures
 from cinnet.problems import KortewegDeVries
+from cinnet.report import write_report
 from cinnet.runs import load, solve
 from cinnet.settings import Stage
 from cinnet.training import CheckpointError
@@ -115,3 +118,27 @@ def test_a_float64_solution_is_evaluated_in_float64_wherever_it_is_called():
     assert solution(0.3, 0.2).dtype == np.float64
     np.testing.assert_array_equal(solution(0.3, 0.2), inside)
     assert solution.diagnostics.error is None
+
+
+class Predators(cinnet.EvolutionProblem):
+    """Lotka-Volterra, an ODE of two components."""
+
+    time = (0.0, 2.0)
+    components = ("prey", "hunters")
+
+    def residual(self, u, v, t):
+        return u.t - u + u * v, v.t + v - u * v
+
+    def initial(self):
+        return 2.0, 1.0
+
+
+def test_an_ode_is_solved_drawn_and_compared_with_scipy(tmp_path):
+    solution = solve(Predators(), grid=(10, 1), hidden=(8, 8), windows=2, folder=tmp_path / "run")
+    times = np.linspace(0, 2, 7)
+    exact = solve_ivp(
+        lambda t, y: [y[0] - y[0] * y[1], y[0] * y[1] - y[1]], (0, 2), [2, 1], t_eval=times, rtol=1e-10, atol=1e-12
+    )
+    np.testing.assert_allclose(solution(times), exact.y.T, atol=2e-3)
+    assert set(all_figures(solution.diagnostics, solution.records, "")) >= {"solution", "training"}
+    write_report([tmp_path / "run"], tmp_path / "report.html")

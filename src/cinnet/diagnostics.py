@@ -62,7 +62,7 @@ class Diagnostics:
     residual: Float[np.ndarray, " times"]
     error: Float[np.ndarray, " times"] | None
     invariants: Mapping[str, OverTime]
-    gates: tuple[Float[np.ndarray, "windows features"], ...]
+    gates: tuple[Float[np.ndarray, "windows _"], ...]
 
     @property
     def times(self) -> Float[np.ndarray, " times"]:

@@ -123,7 +123,8 @@ class Box:
 
     @property
     def periodic(self) -> bool:
-        return all(axis.periodic for axis in self.axes)
+        """Whether all axes are; not for the empty box of an ODE."""
+        return bool(self.axes) and all(axis.periodic for axis in self.axes)
 
     @property
     def volume(self) -> float:

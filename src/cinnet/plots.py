@@ -272,7 +272,10 @@ def plot_over_time(runs: Mapping[str, Diagnostics]) -> Figure:
         axes[0, 0].set(xlabel="t", title="mean squared residual, L_res(t)")
         if known:
             axes[0, 1].set(xlabel="t", title="relative L2 error, RL2E(t)")
-        axes[0, 0].legend()
+        if len(runs) > 1:
+            axes[0, 0].legend()
+        else:
+            figure.suptitle(*runs)
     return figure
 
 
@@ -300,7 +303,7 @@ def _widen(axis: Axes, size: float) -> None:
         axis.set_ylim((low + high - least) / 2, (low + high + least) / 2)
 
 
-def plot_gates(gates: Sequence[Float[np.ndarray, "windows features"]], title: str = "") -> Figure:
+def plot_gates(gates: Sequence[Float[np.ndarray, "windows _"]], title: str = "") -> Figure:
     """The gate values z of every layer: 1 is all local, 0 all memory."""
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(1.2 + 1.0 * len(gates), 3))

@@ -84,7 +84,7 @@ class Term(eqx.Module):
 
     @property
     def points(self) -> Float[Array, "points dim"]:
-        return self.chunks.reshape(-1, self.chunks.shape[-1])[: self.num_points]
+        return _joined(self.chunks)[: self.num_points]
 
     def residuals(self, network: Network, columns: "Columns") -> Float[Array, "times columns equations"]:
         """The residuals of one chunk."""
@@ -110,7 +110,7 @@ class Term(eqx.Module):
     def rows(self, network: Network, weights: Float[Array, " times"]) -> Float[Array, " rows"]:
         """sqrt(w) r column after column."""
         rows = self._over_chunks(lambda chunk: self.chunk_rows(network, weights, chunk))
-        return rows.reshape(-1, *rows.shape[2:])[: self.num_points].ravel()
+        return _joined(rows)[: self.num_points].ravel()
 
     def add_gradient(
         self, network: Network, weights: Float[Array, " times"], gradients: Network
@@ -143,7 +143,7 @@ class Term(eqx.Module):
             (jacobian,) = jax.vmap(pull_back)(jnp.eye(rows.size, dtype=rows.dtype))
             return rows, jacobian
 
-        columns = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[: self.num_points], self._columns)
+        columns = jax.tree.map(lambda leaf: _joined(leaf)[: self.num_points], self._columns)
         rows, jacobian = jax.lax.map(column, columns, batch_size=min(_JACOBIAN_COLUMNS, self.num_points))
         return rows.ravel(), jacobian.reshape(-1, flat.size)
 
@@ -152,6 +152,11 @@ class Term(eqx.Module):
         if self.chunks.shape[0] == 1:
             return function(jax.tree.map(lambda leaf: leaf[0], self._columns))[None]
         return jax.lax.map(jax.checkpoint(function), self._columns)
+
+
+def _joined(chunks: Array) -> Array:
+    """Chunk after chunk; written out because an ODE's points have no coordinates and -1 cannot be inferred."""
+    return chunks.reshape(chunks.shape[0] * chunks.shape[1], *chunks.shape[2:])
 
 
 class Columns(eqx.Module):
