@@ -67,6 +67,17 @@ def test_a_saved_run_is_the_same_solution(solved):
         load(folder)
 
 
+def test_a_solution_without_a_folder_can_be_saved(tmp_path):
+    solution = solve(Heat(), reference=False, windows=2, **TINY)
+    solution.save(tmp_path / "kept")
+    again = load(tmp_path / "kept", Heat())
+    np.testing.assert_array_equal(again(0.3, 0.2), solution(0.3, 0.2))
+    assert again.records == solution.records
+    write_report([tmp_path / "kept"], tmp_path / "report.html")
+    with pytest.raises(ValueError, match="another configuration"):
+        solve(Heat(), seed=1, reference=False, **TINY).save(tmp_path / "kept")
+
+
 def test_a_folder_with_another_run_is_refused(solved):
     _, folder = solved
     with pytest.raises(ValueError, match="another configuration"):

@@ -12,9 +12,10 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from cinnet.folders import RESULT_FILE, run_name
 from cinnet.presets import resolve_settings
 from cinnet.problems import PROBLEMS
-from cinnet.runs import RESULT_FILE, gemm_seconds, run, run_name
+from cinnet.runs import gemm_seconds, run
 from cinnet.training import Budget
 
 RESULTS = Path(__file__).parent / "results"

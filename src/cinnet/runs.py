@@ -1,21 +1,19 @@
 """One call from a problem to its solution, with everything a run leaves on disk."""
 
-import dataclasses
 import inspect
-import json
 import platform
 import textwrap
 import timeit
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from .diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
+from .folders import CONFIG_FILE, RESULT_FILE, check_folder, configuration, read_config, read_json
 from .presets import resolve_settings
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
@@ -24,12 +22,9 @@ from .reproduction import reproduction
 from .settings import Settings, check_name
 from .solution import ErrorMeter, Solution
 from .training import Budget, Trainer
-from .training.checkpoint import CheckpointError, write_json
+from .training.checkpoint import write_json
 from .training.loop import SECONDS_BETWEEN_CHECKPOINTS
 from .verdict import verdict
-
-CONFIG_FILE = "config.json"
-RESULT_FILE = "result.json"
 
 
 def solve(
@@ -75,9 +70,9 @@ def run(
     budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
     folder = None if folder is None else Path(folder)
     with jax.enable_x64(True):
-        config = {"problem": describe(problem), "settings": settings.to_json()}
+        config = configuration(problem, settings)
         if folder is not None:
-            _check_folder(folder, config)
+            check_folder(folder, config)
         known = cached_reference(problem) if reference and problem.box.periodic else None
         error_of = None if known is None else ErrorMeter(problem, known).between
         trainer = Trainer(problem, settings, folder, watch, error_of, checkpoint_seconds)
@@ -111,56 +106,28 @@ def run(
             "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},
         }
         result["verdict"] = verdict(result)
-        diagnostics = None
+        diagnostics = None if folder is None else diagnose(problem, outcome.network, known)
+        solution = Solution(problem, outcome.network, settings, result, outcome.records, diagnostics, trainer.save)
         if folder is not None:
-            diagnostics = diagnose(problem, outcome.network, known)
-            diagnostics.save(folder / DIAGNOSTICS_FILE)
-            write_json(folder / RESULT_FILE, result)
-    return Solution(problem, outcome.network, settings, result, outcome.records, diagnostics)
-
-
-def run_name(problem: str, settings: Settings) -> str:
-    """The name of a run's folder where none is given."""
-    grid = f"{settings.num_times}x{settings.num_points}"
-    return f"{problem}-{settings.method}-{settings.preset}-{grid}-s{settings.seed}"
+            solution.write_outcome(folder)
+    return solution
 
 
 def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solution:
     """A finished run from its folder. The problem is found by name if it is built in, else it must be given."""
     folder = Path(folder)
-    result = _read_json(folder / RESULT_FILE)
+    result = read_json(folder / RESULT_FILE)
     problem, settings = read_config(folder, problem)
     with jax.enable_x64(True):
         trainer = Trainer(problem, settings, folder)
     path = folder / DIAGNOSTICS_FILE
     diagnostics = Diagnostics.load(path) if path.exists() else None
-    return Solution(problem, trainer.network, settings, result, trainer.records, diagnostics)
-
-
-def read_config(folder: Path, problem: EvolutionProblem | None = None) -> tuple[EvolutionProblem, Settings]:
-    """The problem and the settings of a run, finished or not."""
-    path = folder / CONFIG_FILE
-    config = _read_json(path)
-    try:
-        settings = Settings.from_json(config["settings"])
-        return (described_problem(config["problem"]) if problem is None else problem), settings
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{path} is not the configuration of a run ({type(error).__name__}: {error}).") from None
+    return Solution(problem, trainer.network, settings, result, trainer.records, diagnostics, trainer.save)
 
 
 def named_problem(name: str) -> EvolutionProblem:
     check_name("problem", name, PROBLEMS)
     return PROBLEMS[name]()
-
-
-def describe(problem: EvolutionProblem) -> dict[str, Any]:
-    """A problem as data: its name and the values of its parameters."""
-    values = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}
-    names = {cls: name for name, cls in PROBLEMS.items()}
-    return {
-        "name": names.get(type(problem), problem.name),
-        "parameters": {name: np.asarray(value).tolist() for name, value in values.items()},
-    }
 
 
 def _residual_source(problem: EvolutionProblem) -> str:
@@ -169,29 +136,6 @@ def _residual_source(problem: EvolutionProblem) -> str:
         return textwrap.dedent(inspect.getsource(type(problem).residual))
     except (OSError, TypeError):
         return ""
-
-
-def described_problem(description: Mapping[str, Any]) -> EvolutionProblem:
-    """The built-in problem that `describe` described."""
-    if description["name"] not in PROBLEMS:
-        raise ValueError(f"the run solved {description['name']!r}, which is not built in; pass load(folder, problem).")
-    return PROBLEMS[description["name"]](**description["parameters"])
-
-
-def _check_folder(folder: Path, config: dict[str, Any]) -> None:
-    """Refuse a folder that holds another run."""
-    path = folder / CONFIG_FILE
-    if path.exists() and _read_json(path) != json.loads(json.dumps(config)):
-        raise ValueError(f"folder={str(folder)!r} holds a run with another configuration; choose another folder.")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} does not exist; {path.parent} is not a finished run folder.") from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None
 
 
 def gemm_seconds(repeats: int = 3) -> float:

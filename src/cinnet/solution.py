@@ -1,6 +1,6 @@
 """What `solve` returns: the solution as a function, with its errors, diagnostics and files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,16 @@ from matplotlib.figure import Figure
 
 from . import plots
 from .animation import animate
-from .diagnostics import Diagnostics, diagnose
+from .diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
 from .fields import MultiIndex, parse_derivative
+from .folders import CONFIG_FILE, RESULT_FILE, check_folder, configuration
 from .jets import JetSpace
 from .metrics import predict, relative_error
 from .networks import Network
 from .problems.base import EvolutionProblem
 from .reference import ReferenceSolution, reference_solution
 from .settings import Settings
+from .training.checkpoint import write_json
 
 _SCATTERED_COLUMNS = 1024
 
@@ -35,11 +37,27 @@ class Solution:
         settings: Settings,
         result: Mapping[str, Any],
         records: list[dict[str, float]],
-        diagnostics: Diagnostics | None = None,
+        diagnostics: Diagnostics | None,
+        save_state: Callable[[Path], None],
     ):
         self.problem, self.network, self.settings = problem, network, settings
         self.result, self.records = dict(result), records
+        self._save_state = save_state
         self._known_diagnostics = diagnostics
+
+    def save(self, folder: str | Path) -> None:
+        """Keep the solution as a run folder, which `cinnet.load` and the command line read."""
+        folder = Path(folder)
+        config = configuration(self.problem, self.settings)
+        check_folder(folder, config)
+        self._save_state(folder)
+        write_json(folder / CONFIG_FILE, config)
+        self.write_outcome(folder)
+
+    def write_outcome(self, folder: Path) -> None:
+        """Write the diagnostics and the result."""
+        self.diagnostics.save(folder / DIAGNOSTICS_FILE)
+        write_json(folder / RESULT_FILE, self.result)
 
     @property
     def status(self) -> str:

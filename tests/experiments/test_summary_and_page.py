@@ -147,7 +147,7 @@ def test_planes_are_the_values_of_the_solution():
     problem = AllenCahn2D()
     small = {"hidden": (3,), "harmonics": (1, 1), "windows": 1}
     settings = resolve_settings(problem, "pinn", "fast", 0, (1, 4), **small)
-    solution = Solution(problem, build_network(problem, settings), settings, {}, [])
+    solution = Solution(problem, build_network(problem, settings), settings, {}, [], None, lambda folder: None)
     arrays = _planes({"pinn": solution}, Ones())
     assert np.shape(arrays["prediction"]) == np.shape(arrays["reference"]) == (3, 41, 41)
     assert np.shape(arrays["section_prediction"]) == np.shape(arrays["section_reference"]) == (41, 65)

@@ -4,7 +4,7 @@ import json
 import pytest
 from tiny import numbers, tiny_experiment, tiny_runs
 
-from cinnet import runs
+from cinnet import folders
 from cinnet.experiments import EXPERIMENTS
 from cinnet.experiments.sweep import (
     FAILURE_FILE,
@@ -74,7 +74,7 @@ def test_a_hash_depends_on_every_setting(name):
     other = OTHER_VALUES[name] if name in OTHER_VALUES else not value if isinstance(value, bool) else value + 1
     assert other != value
     changed = json.loads(json.dumps(settings | {name: other}, default=dataclasses.asdict))
-    problem = runs.describe(AllenCahn())
+    problem = folders.describe(AllenCahn())
     same = content_hash(problem, json.loads(json.dumps(settings)), None)
     assert content_hash(problem, settings, None) == same
     assert content_hash(problem, changed, None) != same
@@ -83,7 +83,7 @@ def test_a_hash_depends_on_every_setting(name):
 def test_a_hash_depends_on_the_problem_and_the_budget():
     settings = resolve_settings(AllenCahn(), "ci-pinn", "fast", 0, (10, 64)).to_json()
     contents = [(AllenCahn(), None), (AllenCahn(diffusivity=2e-4), None), (AllenCahn(), 3.0), (AllenCahn(), 4.0)]
-    assert len({content_hash(runs.describe(p), settings, budget) for p, budget in contents}) == 4
+    assert len({content_hash(folders.describe(p), settings, budget) for p, budget in contents}) == 4
 
 
 def test_a_trial_is_another_run_with_its_changes():

@@ -78,7 +78,7 @@ def solve(
 
     PROBLEM is a built-in name (see `cinnet list`) or a class of your own as path/to/file.py:ClassName.
     """
-    from ..runs import run_name
+    from ..folders import run_name
 
     equation = load_problem(problem)
     choices = ({} if config is None else _read_toml(config)) | {k: v for k, v in flags.items() if v is not None}
@@ -142,7 +142,7 @@ def _describe(equation, settings: Settings, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def resume(run: Path, budget, checkpoint_seconds, problem, tensorboard, as_json) -> None:
     """Go on with the run in a RUN folder where it stopped."""
-    from ..runs import read_config
+    from ..folders import read_config
 
     with friendly_errors():
         equation, settings = read_config(run, None if problem is None else load_problem(problem))

@@ -14,8 +14,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..folders import described_problem
 from ..reference import reference_solution
-from ..runs import described_problem, load
+from ..runs import load
 from ..solution import Solution
 from ..training.checkpoint import write_atomically
 from .cells import Cell, Experiment, Target

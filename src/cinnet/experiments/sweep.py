@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import runs
+from .. import folders, runs
 from ..presets import resolve_settings
 from ..problems import PROBLEMS
 from ..reference import reference_solution
@@ -89,7 +89,7 @@ def expand(
 
 def _expand_cell(cell: Cell, preset: str, seeds: Sequence[int], changes: Changes) -> list[Planned]:
     problem = PROBLEMS[cell.problem](**cell.parameters)
-    description = runs.describe(problem)
+    description = folders.describe(problem)
     overrides = dict(cell.overrides) | dict(changes.settings)
     settings = resolve_settings(problem, cell.method, preset, 0, cell.grid, **overrides)
     if changes.steps is not None:
@@ -100,7 +100,7 @@ def _expand_cell(cell: Cell, preset: str, seeds: Sequence[int], changes: Changes
         own = dataclasses.replace(settings, seed=seed)
         # Through JSON, so that a run is the same data here, in a worker and in a file.
         content = json.loads(json.dumps(own.to_json()))
-        name = f"{runs.run_name(cell.problem, own)}-{content_hash(description, content, cell.budget)}"
+        name = f"{folders.run_name(cell.problem, own)}-{content_hash(description, content, cell.budget)}"
         planned.append(Planned(cell, seed, Run(name, description, content, cell.budget)))
     return planned
 
@@ -119,7 +119,7 @@ def distinct_runs(planned: Iterable[Planned]) -> list[Run]:
 def read_result(folder: Path) -> dict[str, Any] | None:
     """The result of a finished run; None for one that is new, unfinished, interrupted or failed."""
     try:
-        result = json.loads((folder / runs.RESULT_FILE).read_text())
+        result = json.loads((folder / folders.RESULT_FILE).read_text())
     except FileNotFoundError:
         return None
     return None if result["status"] == "interrupted" else result
@@ -148,7 +148,7 @@ def prepare_references(all_runs: Iterable[Run], progress: Callable[[str], None] 
     """Compute the references that are not in the cache, once, so that no two workers do."""
     problems = {json.dumps(run.problem, sort_keys=True): run.problem for run in all_runs}
     for description in problems.values():
-        problem = runs.described_problem(description)
+        problem = folders.described_problem(description)
         if problem.box.periodic:
             reference_solution(problem, progress=progress)
 
@@ -164,7 +164,7 @@ def perform(content: Mapping[str, Any], root: str) -> dict[str, Any]:
         (folder / FAILURE_FILE).unlink(missing_ok=True)
         try:
             solution = runs.run(
-                runs.described_problem(run.problem),
+                folders.described_problem(run.problem),
                 Settings.from_json(run.settings),
                 budget=run.budget,
                 folder=folder,

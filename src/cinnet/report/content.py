@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import DIAGNOSTICS_FILE, Diagnostics
-from ..training.checkpoint import CheckpointError
+from ..folders import CONFIG_FILE, RESULT_FILE, read_json
+from ..training.loop import METRICS_FILE
 
 _MOST_RECORDS = 2000
 
 
 def read_run(folder: Path) -> dict[str, Any]:
     """A finished run: names, numbers, curves, fields and settings."""
-    result, config = _read_json(folder / "result.json"), _read_json(folder / "config.json")
+    result, config = read_json(folder / RESULT_FILE), read_json(folder / CONFIG_FILE)
     diagnostics = Diagnostics.load(folder / DIAGNOSTICS_FILE)
     fields = diagnostics.fields
     return _finite(
@@ -27,7 +28,7 @@ def read_run(folder: Path) -> dict[str, Any]:
             "equation": equation_image(result.get("equation", "")),
             "settings": config["settings"],
             "parameters": config["problem"]["parameters"],
-            "records": _columns(_read_records(folder / "metrics.jsonl")),
+            "records": _columns(_read_records(folder / METRICS_FILE)),
             "fields": {
                 "components": list(fields.components),
                 "axes": list(fields.axes),
@@ -68,15 +69,6 @@ def equation_image(latex: str) -> str | None:
 
 def _encoded(values: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(values, "<f4").tobytes()).decode()
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} does not exist; {path.parent} is not a finished run folder.") from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None
 
 
 def _read_records(path: Path) -> list[dict[str, float]]:

@@ -366,14 +366,15 @@ class Trainer:
     def _elapsed(self) -> float:
         return time.perf_counter() - self._clock_start
 
+    def save(self, folder: Path) -> None:
+        """Write what a trainer made again on this folder goes on from."""
+        write_atomically(folder / METRICS_FILE, "".join(json.dumps(record) + "\n" for record in self.records).encode())
+        save_checkpoint(folder / CHECKPOINT_FILE, eqx.filter(self.state, eqx.is_array), asdict(self.position))
+
     def _save(self) -> None:
         self._move(seconds=self._elapsed())
-        if self.folder is None:
-            return
-        write_atomically(
-            self.folder / METRICS_FILE, "".join(json.dumps(record) + "\n" for record in self.records).encode()
-        )
-        save_checkpoint(self.folder / CHECKPOINT_FILE, eqx.filter(self.state, eqx.is_array), asdict(self.position))
+        if self.folder is not None:
+            self.save(self.folder)
 
     def _restore(self, folder: Path) -> None:
         network = self.state.network
