@@ -27,14 +27,11 @@ class Heat(cinnet.EvolutionProblem):
 
     def exact(self, t, x):
         modes = ((1, 1.0), (3, 0.5))
-        return sum(a * np.exp(-self.conductivity * (n * np.pi) ** 2 * t) * np.sin(n * np.pi * x) for n, a in modes)
+        return sum(a * jnp.exp(-self.conductivity * (n * jnp.pi) ** 2 * t) * jnp.sin(n * jnp.pi * x) for n, a in modes)
 
 
 if __name__ == "__main__":
-    problem = Heat()
-    solution = cinnet.solve(problem, grid=(10, 32))
-    t, x = np.meshgrid(np.linspace(0, 1, 51), np.linspace(0, 1, 101), indexing="ij")
-    error = np.linalg.norm(solution(t, x) - problem.exact(t, x)) / np.linalg.norm(problem.exact(t, x))
+    solution = cinnet.solve(Heat(), grid=(10, 32))
     print(solution)
-    print(f"relative L2 error against the closed form: {error:.2e}")
-    print(f"largest |u| at the ends: {max(abs(solution(t[:, 0], 0.0)).max(), abs(solution(t[:, 0], 1.0)).max()):.1e}")
+    ends = solution(np.linspace(0, 1, 51)[:, None], np.array([0.0, 1.0]))
+    print(f"largest |u| at the ends: {abs(ends).max():.1e}")

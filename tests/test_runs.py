@@ -153,3 +153,42 @@ def test_an_ode_is_solved_drawn_and_compared_with_scipy(tmp_path):
     np.testing.assert_allclose(solution(times), exact.y.T, atol=2e-3)
     assert set(all_figures(solution.diagnostics, solution.records, "")) >= {"solution", "training"}
     write_report([tmp_path / "run"], tmp_path / "report.html")
+
+
+class Rod(cinnet.EvolutionProblem):
+    """u_t = u_xx / 20 with u = 0 at both ends, solved by exp(-pi^2 t / 20) sin(pi x)."""
+
+    space = cinnet.Bounded(0.0, 1.0)
+    boundary = (cinnet.BoundaryCondition("x", "lower"), cinnet.BoundaryCondition("x", "upper"))
+
+    def residual(self, u, t, x):
+        return u.t - 0.05 * u.xx
+
+    def initial(self, x):
+        return jnp.sin(jnp.pi * x)
+
+    def exact(self, t, x):
+        return jnp.exp(-0.05 * jnp.pi**2 * t) * jnp.sin(jnp.pi * x)
+
+    def invariants(self):
+        return {"slope": cinnet.Invariant(lambda u, t, x: u.x**2, conserved=False)}
+
+
+def test_a_problem_that_states_its_solution_is_compared_with_it():
+    solution = solve(Rod(), grid=(6, 12), hidden=(8, 8), stages=TINY["stages"])
+    t, x = np.linspace(0, 1, 101), np.linspace(0, 1, 512)
+    exact = np.exp(-0.05 * np.pi**2 * t)[:, None] * np.sin(np.pi * x)
+    error = np.linalg.norm(solution(t[:, None], x) - exact) / np.linalg.norm(exact)
+    assert solution.result["relative_l2_error"] == pytest.approx(error, rel=1e-3)
+    assert error < 0.02
+    slope = solution.diagnostics.invariants["slope"]
+    np.testing.assert_allclose(slope.reference, np.pi**2 / 2 * np.exp(-0.1 * np.pi**2 * t), rtol=1e-2)
+
+
+def test_an_exact_solution_that_does_not_start_right_is_refused():
+    class Late(Rod):
+        def exact(self, t, x):
+            return jnp.cos(jnp.pi * x)
+
+    with pytest.raises(ValueError, match=r"exact and initial differ by 1\.4e\+00 at t = 0\.0"):
+        Late()

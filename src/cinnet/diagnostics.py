@@ -17,7 +17,7 @@ from .metrics import invariants, predict, relative_error_over_time, residual_ove
 from .networks import CinNet, Network, Windows
 from .networks.exact_initial import ExactInitial
 from .problems.base import EvolutionProblem
-from .reference import ReferenceSolution
+from .reference import KnownSolution
 from .training.checkpoint import write_atomically
 
 DIAGNOSTICS_FILE = "diagnostics.npz"
@@ -150,7 +150,7 @@ def sample_fields(problem: EvolutionProblem, evaluate: Evaluate, reference: Eval
     )
 
 
-def diagnose(problem: EvolutionProblem, network: Network, reference: ReferenceSolution | None) -> Diagnostics:
+def diagnose(problem: EvolutionProblem, network: Network, reference: KnownSolution | None) -> Diagnostics:
     """The diagnostics of a network as a solution of a problem."""
     fields = sample_fields(
         problem,
@@ -169,7 +169,7 @@ def diagnose(problem: EvolutionProblem, network: Network, reference: ReferenceSo
     )
 
 
-def _invariants(problem, network, reference: ReferenceSolution | None, times, points) -> dict[str, OverTime]:
+def _invariants(problem, network, reference: KnownSolution | None, times, points) -> dict[str, OverTime]:
     declared = problem.invariants()
     if not declared:
         return {}

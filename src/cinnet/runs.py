@@ -17,7 +17,7 @@ from .folders import CONFIG_FILE, RESULT_FILE, check_folder, configuration, read
 from .presets import resolve_settings
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
-from .reference import cached_reference, reference_solution
+from .reference import known_solution
 from .reproduction import reproduction
 from .settings import Settings, check_name
 from .solution import ErrorMeter, Solution
@@ -44,7 +44,7 @@ def solve(
 
     `grid` is the paper's (N_t, N_x). `budget` limits the seconds of training. With a `folder`, the run is saved there
     and calling again with the same folder goes on where it was. Any setting can be overridden by name, for
-    example hidden=(32, 32). `reference=False` skips the comparison with the spectral reference.
+    example hidden=(32, 32). `reference=False` skips the comparison with the exact solution or the spectral reference.
     """
     problem = named_problem(problem) if isinstance(problem, str) else problem
     settings = resolve_settings(problem, method, preset, seed, grid, **overrides)
@@ -73,15 +73,15 @@ def run(
         config = configuration(problem, settings)
         if folder is not None:
             check_folder(folder, config)
-        known = cached_reference(problem) if reference and problem.box.periodic else None
+        known = known_solution(problem, compute=False) if reference else None
         error_of = None if known is None else ErrorMeter(problem, known).between
         trainer = Trainer(problem, settings, folder, watch, error_of, checkpoint_seconds)
         if folder is not None:
             write_json(folder / CONFIG_FILE, config)
         outcome = trainer.run(budget)
         say = progress or (lambda message: None)
-        if known is None and reference and problem.box.periodic:
-            known = reference_solution(problem, progress=progress)
+        if known is None and reference:
+            known = known_solution(problem, progress=progress)
         say("errors, invariants, residual over time")
         result = {
             "problem": problem.name,

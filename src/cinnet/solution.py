@@ -20,7 +20,7 @@ from .jets import JetSpace
 from .metrics import predict, relative_error
 from .networks import Network
 from .problems.base import EvolutionProblem
-from .reference import ReferenceSolution, reference_solution
+from .reference import KnownSolution, known_solution
 from .settings import Settings
 from .training.checkpoint import write_json
 
@@ -101,9 +101,12 @@ class Solution:
         return np.concatenate(parts)
 
     @cached_property
-    def reference(self) -> ReferenceSolution:
-        """The spectral reference of a periodic problem, from the cache or computed."""
-        return reference_solution(self.problem)
+    def reference(self) -> KnownSolution:
+        """The exact solution that the problem states, or its spectral reference, from the cache or computed."""
+        known = known_solution(self.problem)
+        if known is None:
+            raise ValueError(f"{self.problem.name} has no reference: it is not periodic and states no `exact`.")
+        return known
 
     def relative_error(self) -> float:
         """RL2E against the reference on the test grid."""
@@ -117,7 +120,7 @@ class Solution:
             return self._known_diagnostics
         return self._diagnose(None if self.result["relative_l2_error"] is None else self.reference)
 
-    def _diagnose(self, reference: ReferenceSolution | None) -> Diagnostics:
+    def _diagnose(self, reference: KnownSolution | None) -> Diagnostics:
         with jax.enable_x64(True):
             return diagnose(self.problem, self.network, reference)
 
@@ -185,7 +188,7 @@ def evaluation_grid(problem: EvolutionProblem) -> tuple[np.ndarray, np.ndarray]:
 class ErrorMeter:
     """RL2E of networks against a reference on the test grid."""
 
-    def __init__(self, problem: EvolutionProblem, reference: ReferenceSolution):
+    def __init__(self, problem: EvolutionProblem, reference: KnownSolution):
         self._times, self._points = evaluation_grid(problem)
         self._exact = reference.on_grid(self._times, self._points)
 

@@ -37,7 +37,7 @@ def verdict(result: Mapping[str, Any]) -> str:
 
 
 def _judged(error: float) -> str:
-    against = f"the relative L2 error against the spectral reference is {error:.1e}"
+    against = f"the relative L2 error against the reference is {error:.1e}"
     if not error < float("inf"):
         return "Wrong: the solution is not finite."
     if error <= _GOOD_ERROR:

@@ -51,6 +51,21 @@ class EvolutionProblem(eqx.Module):
     def initial(self, *coordinates: Any) -> Any:
         """g at one point; a tuple for a system."""
 
+    def exact(self, *point: Any) -> Any:
+        """u at one point, `exact(self, t, x)`, where the solution is known in closed form; a tuple for a system.
+
+        A problem that has it is compared with it instead of with a spectral reference.
+        """
+        raise NotImplementedError(f"{self.name} states no exact solution.")
+
+    @property
+    def has_exact_solution(self) -> bool:
+        return type(self).exact is not EvolutionProblem.exact
+
+    def exact_at(self, t: Float[Array, ""], x: Float[Array, " dim"]) -> Float[Array, " components"]:
+        """The exact solution as an array of its components."""
+        return _stacked(self.exact(t, *(x[axis] for axis in range(self.box.dimension))))
+
     def invariants(self) -> Mapping[str, Invariant]:
         """Integrals by name that the solution conserves or dissipates."""
         return {}
@@ -83,9 +98,7 @@ class EvolutionProblem(eqx.Module):
         """g at many points."""
 
         def at_point(x: Array) -> Array:
-            values = self.initial(*(x[axis] for axis in range(self.box.dimension)))
-            values = values if isinstance(values, tuple | list) else (values,)
-            return jnp.stack([jnp.asarray(v) for v in values])
+            return _stacked(self.initial(*(x[axis] for axis in range(self.box.dimension))))
 
         return jax.vmap(at_point)(jnp.asarray(points))
 
@@ -131,5 +144,20 @@ class EvolutionProblem(eqx.Module):
                 f"{points[bad].tolist()}; it must be finite everywhere in the domain."
             )
 
+        if self.has_exact_solution:
+            exact = jax.vmap(self.exact_at, in_axes=(None, 0))(jnp.asarray(self.interval.start), jnp.asarray(points))
+            gap = np.abs(np.asarray(exact) - np.asarray(values)).max(axis=-1)
+            if not gap.max() <= _EXACT_TOLERANCE * max(1.0, float(np.abs(values).max())):
+                raise ValueError(
+                    f"{where}: exact and initial differ by {gap.max():.1e} at t = {self.interval.start} and "
+                    f"{box.names} = {points[gap.argmax()].tolist()}."
+                )
+
+
+def _stacked(values: Any) -> Array:
+    values = values if isinstance(values, tuple | list) else (values,)
+    return jnp.stack([jnp.asarray(v) for v in values])
+
 
 _CHECK_POINTS_PER_AXIS = 17
+_EXACT_TOLERANCE = 1e-4  # single precision, where the difference may be one of large terms
