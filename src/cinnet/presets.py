@@ -13,10 +13,10 @@ from .settings import METHODS, PRESETS, Settings, Stage, check_name, suggestion
 def default_grid(problem: EvolutionProblem, preset: str) -> tuple[int, int]:
     """The paper's densest training grid of a benchmark; (20, 256) and (20, 1024) for other problems.
 
-    The preset `accurate` has a denser one: on a line 192 columns that no symmetry makes equal, and at least 256.
+    The preset `accurate` has a denser one: on a line 192 columns that no symmetry makes equal.
     """
     if preset == "accurate" and problem.box.dimension <= 1:
-        return 120, max(256, 192 * find_symmetry(problem).order)
+        return 120, 192 * find_symmetry(problem).order
     if preset == "accurate":
         return 40, 1536
     if problem.box.dimension <= 1:
