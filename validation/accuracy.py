@@ -3,7 +3,7 @@
     python validation/accuracy.py [--preset fast|accurate] [--seeds 0 1 2] [--rows 1 2 ...] [--method ci-pinn]
 
 Every run is a folder under runs/accuracy and goes on if it was interrupted; finished ones are not repeated. The table
-is printed and written to validation/results/accuracy-<preset>.json.
+is printed and its rows are written to validation/results/accuracy-<preset>.json.
 """
 
 import argparse
@@ -100,11 +100,17 @@ def main() -> None:
                 "met": met,
             }
         )
-    if not arguments.rows:
-        RESULTS.mkdir(exist_ok=True)
-        path = RESULTS / f"accuracy-{arguments.preset}.json"
-        path.write_text(json.dumps(summary, indent=2) + "\n")
-        print(f"written: {path.relative_to(Path(__file__).parent.parent)}")
+    write(arguments.preset, summary)
+
+
+def write(preset: str, summary: list[dict]) -> None:
+    """Put the measured rows into the file of the preset, in the place of earlier ones of the same problem and grid."""
+    path = RESULTS / f"accuracy-{preset}.json"
+    known = json.loads(path.read_text()) if path.exists() else []
+    rows = {(row["problem"], row["method"], *row["grid"]): row for row in [*known, *summary]}
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps(list(rows.values()), indent=2) + "\n")
+    print(f"written: {path.relative_to(Path(__file__).parent.parent)}")
 
 
 if __name__ == "__main__":
