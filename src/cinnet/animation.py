@@ -12,6 +12,9 @@ from .plots import FIELD_COLOURS, PREDICTION_LINE, REFERENCE_LINE, STYLE, field_
 from .training.checkpoint import write_atomically
 
 
+_MOST_FRAMES = 51
+
+
 def animate(fields: Fields, path: Path, title: str = "", frames_per_second: int = 20) -> Path:
     """The solution over time as a GIF: profiles on a line, heat maps in the plane."""
     if path.suffix != ".gif":
@@ -21,8 +24,9 @@ def animate(fields: Fields, path: Path, title: str = "", frames_per_second: int 
     draw = _animated_profiles if len(fields.axes) == 1 else _animated_plane
     with plt.rc_context(STYLE):
         figure, update = draw(fields, title)
-        frames = len(fields.times)
-        animation = FuncAnimation(figure, update, frames=frames, blit=False)
+        frames = min(len(fields.times), _MOST_FRAMES)
+        levels = np.linspace(0, len(fields.times) - 1, frames).round().astype(int)
+        animation = FuncAnimation(figure, update, frames=levels.tolist(), blit=False)
         with tempfile.TemporaryDirectory() as folder:
             drawn = Path(folder) / path.name
             animation.save(drawn, writer=PillowWriter(fps=min(frames_per_second, max(2, frames // 4))), dpi=100)

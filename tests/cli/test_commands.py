@@ -200,7 +200,7 @@ WRONG = {
     "no such class": (["solve", "{root}/heat.py:Cold"], "has no problem 'Cold'; it has Heat, Broken"),
     "a file that raises": (["solve", "{root}/raises.py:Heat"], "raised ZeroDivisionError"),
     "a problem that raises": (["solve", "{root}/heat.py:Broken"], "never reads u.t"),
-    "output below a file": (["solve", "kdv", *SMALL, "--output", "{root}/file/run"], "Not a directory"),
+    "output below a file": (["solve", "kdv", *SMALL, "--output", "{root}/file/run"], "a file is in the way"),
     "another run's folder": (["solve", "kdv", *SMALL, "--output", "{root}/run"], "another configuration"),
     "no such run": (["resume", "{root}/nothing"], "is not a folder"),
     "not a run": (["evaluate", "{root}", "--t", "0"], "it has no config.json"),
@@ -215,7 +215,7 @@ WRONG = {
     "unknown file type": (["evaluate", "{root}/run", "--t", "0", "--x", "0", "--output", "a.txt"], ".csv or .npz"),
     "report on an unfinished run": (["report", "{root}/unfinished"], "is not a finished run folder"),
     "report on damaged diagnostics": (["report", "{root}/undiagnosed"], "diagnostics.npz is damaged"),
-    "report below a file": (["report", "{root}/run", "--output", "{root}/file/report.html"], "Not a directory"),
+    "report below a file": (["report", "{root}/run", "--output", "{root}/file/report.html"], "a file is in the way"),
     "unfinished run": (["compare", "{root}/unfinished"], "cinnet resume"),
 }
 

@@ -106,6 +106,8 @@ def friendly_errors() -> Iterator[None]:
     """Turn what the library says about bad input, and what the disk refuses, into one sentence and exit code 2."""
     try:
         yield
+    except (FileExistsError, NotADirectoryError) as error:
+        raise click.UsageError(f"{error.filename!r} cannot be made: a file is in the way.") from None
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
         raise click.UsageError(f"{error.strerror or error}{place}") from None
