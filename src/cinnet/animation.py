@@ -11,7 +11,6 @@ from .diagnostics import Fields
 from .plots import FIELD_COLOURS, PREDICTION_LINE, REFERENCE_LINE, STYLE, field_image, largest
 from .training.checkpoint import write_atomically
 
-
 _MOST_FRAMES = 51
 
 
