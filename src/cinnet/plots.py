@@ -289,7 +289,7 @@ def plot_invariants(times: Float[np.ndarray, " times"], invariants: Mapping[str,
             axis.plot(times, one.solution, **PREDICTION_LINE)
             axis.set(xlabel="t", title=f"{name} ({'conserved' if one.conserved else 'may only fall'})")
             if one.conserved:
-                _widen(axis, np.abs(one.solution).max())
+                _widen(axis, float(np.abs(one.solution).max()))
         axes[0, 0].legend()
         figure.suptitle(title)
     return figure
