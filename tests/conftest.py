@@ -1,5 +1,6 @@
 """Float64, no silent promotion, annotated shapes checked, and fast compilation of the many small programs."""
 
+import functools
 import os
 from pathlib import Path
 
@@ -42,3 +43,16 @@ def bounded_compilation_cache():
     """Forget compiled programs between modules; hundreds of them would fill the memory of a small machine."""
     yield
     jax.clear_caches()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def machine_measured_once():
+    """Every run measures the machine's speed for some seconds; here once for all of them."""
+    import cinnet.estimate
+    import cinnet.runs
+
+    measured = functools.cache(cinnet.runs.gemm_seconds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cinnet.runs, "gemm_seconds", measured)
+        patch.setattr(cinnet.estimate, "gemm_seconds", measured)
+        yield

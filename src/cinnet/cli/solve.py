@@ -88,7 +88,7 @@ def solve(
         _describe(equation, settings, as_json)
         return
     folder = output or Path("runs") / run_name(problem.rpartition(":")[2], settings)
-    _train(equation, settings, folder, budget, checkpoint_seconds, tensorboard, as_json)
+    _train(problem, equation, settings, folder, budget, checkpoint_seconds, tensorboard, as_json)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -146,11 +146,11 @@ def resume(run: Path, budget, checkpoint_seconds, problem, tensorboard, as_json)
 
     with friendly_errors():
         equation, settings = read_config(run, None if problem is None else load_problem(problem))
-    _train(equation, settings, run, budget, checkpoint_seconds, tensorboard, as_json)
+    _train(problem or "", equation, settings, run, budget, checkpoint_seconds, tensorboard, as_json)
 
 
 def _train(
-    equation, settings: Settings, folder: Path, budget, checkpoint_seconds: float, tensorboard: bool, as_json: bool
+    problem: str, equation, settings: Settings, folder: Path, budget, checkpoint_seconds, tensorboard, as_json
 ) -> None:
     import matplotlib
 
@@ -191,7 +191,8 @@ def _train(
         click.echo(f"{equation.name}: {result['status']} after {result['steps']} steps, {result['wall_seconds']:.0f} s")
         click.echo(result["verdict"])
         click.echo(f"report:  {report}  (open it in a browser)\nfigures: {folder}/*.png and *.pdf")
-        click.echo(f"next:    {_next_command(equation, folder, result['status'])}")
+        own = f" --problem {problem}" if ":" in problem else ""
+        click.echo(f"next:    {_next_command(equation, folder, result['status'])}{own}")
     raise SystemExit(_STATUS_EXIT_CODES.get(result["status"], 0))
 
 
