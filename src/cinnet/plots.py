@@ -36,7 +36,7 @@ _TRAINING_CURVES = {"loss": "training loss", "held_out_residual": "held-out resi
 _STRATEGY_CURVES = {
     "damping": "damping",
     "learning_rate": "learning rate",
-    "step_size": "step size",
+    "step_length": "step length",
     "causality": "causal epsilon",
     "least_causal_weight": "least causal weight",
 }

@@ -74,14 +74,15 @@ def run(
         if folder is not None:
             check_folder(folder, config)
         known = known_solution(problem, compute=False) if reference else None
-        error_of = None if known is None else ErrorMeter(problem, known).between
-        trainer = Trainer(problem, settings, folder, watch, error_of, checkpoint_seconds)
+        meter = None if known is None else ErrorMeter(problem, known)
+        trainer = Trainer(problem, settings, folder, watch, meter and meter.between, checkpoint_seconds)
         if folder is not None:
             write_json(folder / CONFIG_FILE, config)
         outcome = trainer.run(budget)
         say = progress or (lambda message: None)
         if known is None and reference:
             known = known_solution(problem, progress=progress)
+            meter = None if known is None else ErrorMeter(problem, known)
         say("errors, invariants, residual over time")
         result = {
             "problem": problem.name,
@@ -101,7 +102,7 @@ def run(
             "wall_seconds": round(outcome.seconds, 2),
             "gemm_seconds": round(gemm_seconds() if unit_seconds is None else unit_seconds, 4),
             "held_out_residual": trainer.held_out_residual(),
-            "relative_l2_error": None if known is None else ErrorMeter(problem, known)(outcome.network),
+            "relative_l2_error": None if meter is None else meter(outcome.network),
             "final": outcome.records[-1] if outcome.records else {},
             "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},
         }

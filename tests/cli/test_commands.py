@@ -215,6 +215,7 @@ WRONG = {
     "unknown file type": (["evaluate", "{root}/run", "--t", "0", "--x", "0", "--output", "a.txt"], ".csv or .npz"),
     "report on an unfinished run": (["report", "{root}/unfinished"], "is not a finished run folder"),
     "report on damaged diagnostics": (["report", "{root}/undiagnosed"], "diagnostics.npz is damaged"),
+    "report on a foreign configuration": (["report", "{root}/foreign"], "is not that of a run"),
     "report below a file": (["report", "{root}/run", "--output", "{root}/file/report.html"], "a file is in the way"),
     "unfinished run": (["compare", "{root}/unfinished"], "cinnet resume"),
 }

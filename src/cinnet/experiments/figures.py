@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..plots import FIELD_COLOURS, STYLE
+from ..plots import ERROR_COLOURS, FIELD_COLOURS, REFERENCE_LINE, STYLE
 
 
 def has_figure(summary: Mapping[str, Any]) -> bool:
@@ -34,7 +34,7 @@ def _metrics(title: str, arrays: Mapping[str, Any]) -> Figure:
             for method, curves in arrays["curves"].items():
                 axis.semilogy(arrays["times"], curves[name], label=method)
             axis.set(xlabel="t", ylabel=label)
-        axes[0].legend(frameon=False)
+        axes[0].legend()
         figure.suptitle(title)
     return figure
 
@@ -45,12 +45,12 @@ def _profiles(title: str, arrays: Mapping[str, Any]) -> Figure:
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, len(times), figsize=(3.4 * len(times), 3.2), sharey=True)
         for level, (axis, t) in enumerate(zip(axes, times, strict=True)):
-            axis.plot(arrays["x"], arrays["reference"][level], color="black", linewidth=2, label="reference")
+            axis.plot(arrays["x"], arrays["reference"][level], **REFERENCE_LINE)
             for method, values in arrays["values"].items():
                 axis.plot(arrays["x"], values[level], linestyle="--", label=method)
             axis.set(xlabel="x", title=f"t = {t:.3g}")
         axes[0].set_ylabel("u")
-        axes[0].legend(frameon=False)
+        axes[0].legend()
         figure.suptitle(title)
     return figure
 
@@ -71,7 +71,7 @@ def _planes(title: str, arrays: Mapping[str, Any]) -> Figure:
             fields = [
                 ("reference", exact, FIELD_COLOURS, -limit, limit),
                 ("prediction", found, FIELD_COLOURS, -limit, limit),
-                ("absolute error", error, "viridis", 0.0, float(error.max())),
+                ("absolute error", error, ERROR_COLOURS, 0.0, float(error.max())),
             ]
             for axis, (name, values, colours, low, high) in zip(panels, fields, strict=True):
                 image = axis.pcolormesh(first, second, values.T, cmap=colours, vmin=low, vmax=high, rasterized=True)
@@ -97,5 +97,5 @@ def _sweep(summary: Mapping[str, Any]) -> Figure:
         axis.set(xlabel=summary["row_title"], ylabel="relative L2 error")
         axis.set_xticks(list(positions), [cell["row"] for cell in cells])
         axis.set_title(summary["title"], fontsize=8)
-        axis.legend(frameon=False)
+        axis.legend()
     return figure

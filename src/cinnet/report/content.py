@@ -11,6 +11,7 @@ import numpy as np
 
 from ..diagnostics import DIAGNOSTICS_FILE, Diagnostics
 from ..folders import CONFIG_FILE, RESULT_FILE, read_json
+from ..training.checkpoint import CheckpointError
 from ..training.loop import METRICS_FILE
 
 _MOST_RECORDS = 2000
@@ -18,6 +19,13 @@ _MOST_RECORDS = 2000
 
 def read_run(folder: Path) -> dict[str, Any]:
     """A finished run: names, numbers, curves, fields and settings."""
+    try:
+        return _read_run(folder)
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"what {folder} holds is not that of a run ({type(error).__name__}: {error}).") from None
+
+
+def _read_run(folder: Path) -> dict[str, Any]:
     result, config = read_json(folder / RESULT_FILE), read_json(folder / CONFIG_FILE)
     diagnostics = Diagnostics.load(folder / DIAGNOSTICS_FILE)
     fields = diagnostics.fields

@@ -336,7 +336,7 @@ function trainingCharts(run) {
   if (!steps.length) return [];
   const parts = Object.keys(records).filter((name) => name === "initial" || name === "residual" || name.startsWith("boundary"));
   const losses = ["loss", ...parts, "held_out_residual", "relative_l2_error"].filter((name) => name in records);
-  const strategies = ["damping", "learning_rate", "causality", "least_causal_weight", ...Object.keys(records).filter((n) => n.startsWith("weight "))]
+  const strategies = ["damping", "learning_rate", "step_length", "causality", "least_causal_weight", ...Object.keys(records).filter((n) => n.startsWith("weight "))]
     .filter((name) => name in records);
   const words = (name) => name.replaceAll("_", " ").replace("l2", "L2");
   const series = (names) => names.map((name) => ({ name: words(name), x: steps, y: records[name] }));
