@@ -77,7 +77,7 @@ def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict
         "dtype": "float32",
         "causality": 100.0 if method == "causal-pinn" else None,
         "windows": default_windows(grid[0]),
-        "stages": (Stage("levenberg-marquardt", 100 if problem.box.dimension <= 1 else 60),),
+        "stages": (Stage("levenberg-marquardt", 150 if problem.box.dimension <= 1 else 60),),
         **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
         **(richer if problem.box.dimension == 2 else {}),
     }

@@ -2,6 +2,8 @@
 
 Each step solves (J'J + mu L I) p = -J'r for the residuals r, their Jacobian J and the loss L = r'r. The damping
 factor mu falls when the linear model predicted the gain well and rises when it did not (Nielsen's gain ratio).
+A second solve with the same factor bends the step along the curvature of the residuals (geodesic acceleration,
+Transtrum and Sethna 2012), which shortens the way through narrow curved valleys.
 """
 
 import equinox as eqx
@@ -14,6 +16,7 @@ from .damping import Damping, gain_ratio
 from .newton_cg import GaussNewtonCG
 
 _GRAM_BLOCKS = 4  # computes 10 of the 16 blocks of a symmetric product; XLA has no symmetric rank-k update
+_PROBE = 0.5  # of a step, where the curvature is measured: long enough to stand out from single-precision rounding
 
 
 class DampingState(eqx.Module):
@@ -25,16 +28,20 @@ class LevenbergMarquardt(Optimizer):
 
     The normal equations are formed in the primal (parameters) or the dual form (rows), whichever is smaller:
     (J'J + m I)^-1 J' = J' (JJ' + m I)^-1. The Jacobian has the precision of the network, the solve is in
-    float64, which must be enabled.
+    float64, which must be enabled. The step p is bent by a / 2, where a is the damped solution for the curvature of the
+    residuals along p, unless 2 |a| / |p| exceeds `max_bend`; 0 gives straight steps.
     """
 
     initial_damping: float = eqx.field(static=True, default=1.0)
     min_damping: float = eqx.field(static=True, default=1e-8)
     max_damping: float = eqx.field(static=True, default=1e8)
     max_trials: int = eqx.field(static=True, default=12)
+    max_bend: float = eqx.field(static=True, default=0.75)
 
     def __check_init__(self):
         _ = self._damping
+        if not self.max_bend >= 0:
+            raise ValueError(f"max_bend={self.max_bend}: give a number of 0 or more.")
 
     @property
     def _damping(self) -> Damping:
@@ -65,12 +72,24 @@ class LevenbergMarquardt(Optimizer):
 
         def trial(damping: Array, _):
             factor = jax.scipy.linalg.cho_factor(gram + damping * loss * jnp.eye(gram.shape[0]))
-            if dual:
-                multipliers = jax.scipy.linalg.cho_solve(factor, residuals.astype(jnp.float64))
-                move = -(multipliers.astype(flat.dtype) @ jacobian)
-            else:
-                move = -jax.scipy.linalg.cho_solve(factor, gradient.astype(jnp.float64)).astype(flat.dtype)
-            predicted = -2 * jnp.vdot(gradient, move) - jnp.sum((jacobian @ move) ** 2)
+
+            def damped_solution(right: Float[Array, " rows"]) -> Float[Array, " parameters"]:
+                """-(J'J + m I)^-1 J' right."""
+                if dual:
+                    multipliers = jax.scipy.linalg.cho_solve(factor, right.astype(jnp.float64))
+                    return -(multipliers.astype(flat.dtype) @ jacobian)
+                product = (right @ jacobian).astype(jnp.float64)
+                return -jax.scipy.linalg.cho_solve(factor, product).astype(flat.dtype)
+
+            move = damped_solution(residuals)
+            change = jacobian @ move
+            predicted = -2 * jnp.vdot(gradient, move) - jnp.sum(change**2)
+            if self.max_bend:
+                part_way = objective.residuals(rebuild(flat + _PROBE * move), weights)
+                curvature = (part_way - residuals - _PROBE * change) * (2 / _PROBE**2)
+                bend = damped_solution(curvature)
+                moderate = 2 * jnp.linalg.norm(bend) <= self.max_bend * jnp.linalg.norm(move)
+                move = jnp.where(moderate, move + bend / 2, move)
             candidate = flat + move
             return candidate, gain_ratio(loss, objective.weighted_loss(rebuild(candidate), weights), predicted)
 
