@@ -90,6 +90,7 @@ def _accurate(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> 
     return _fast(problem, method, grid) | {
         "hidden": (24, 24, 24),
         "harmonics": tuple(2 * n if line else 6 for n in paper_harmonics),
+        "stages": (Stage("levenberg-marquardt", 80 if line else 50),),
         "windows": default_windows(grid[0], LEVELS_PER_WINDOW["accurate"] if line else LEVELS_PER_WINDOW["fast"]),
     }
 
