@@ -17,7 +17,7 @@ class Heat(cinnet.EvolutionProblem):
 
     time = (0.0, 1.0)
     space = cinnet.Bounded(0.0, 1.0)
-    boundary = (cinnet.BoundaryCondition("x", "lower"), cinnet.BoundaryCondition("x", "upper"))
+    boundary = (cinnet.dirichlet("x"),)
 
     def residual(self, u, t, x):
         return u.t - self.conductivity * u.xx

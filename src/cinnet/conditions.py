@@ -1,7 +1,9 @@
-"""Conditions that single out one solution: at the boundary, B[u] = h on one face of the box."""
+"""Conditions that single out one solution: at the boundary, B[u] = h on one face of the box or on two."""
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -9,31 +11,68 @@ from jaxtyping import Array, Float
 from .domains import Box
 from .fields import Field, Operator
 
-
-def _identity(u, *_):
-    return u
+Value = float | Callable[..., Array | float | tuple]
 
 
-def _zero(*_):
-    return 0.0
+def _all_components(*arguments: Any) -> tuple:
+    return tuple(argument for argument in arguments if isinstance(argument, Field))
+
+
+@dataclass(frozen=True)
+class ValueAndSlope:
+    """a u + b du/dn of all components, or of those numbered, with the derivative along the outward normal.
+
+    Which way that is, depends on the side; None stands for both and cannot be applied.
+    """
+
+    axis: str
+    value_factor: float
+    slope_factor: float
+    of: tuple[int, ...] | None = None
+    side: str | None = None
+
+    def on(self, side: str) -> "ValueAndSlope":
+        return dataclasses.replace(self, side=side)
+
+    def __call__(self, *arguments: Any) -> tuple:
+        fields = _all_components(*arguments)
+        chosen = fields if self.of is None else [fields[number] for number in self.of]
+        outward = self.slope_factor * (-1.0 if self.side == "lower" else 1.0)
+        return tuple(self._combination(field, outward) for field in chosen)
+
+    def _combination(self, field: Field, outward: float) -> Any:
+        if not outward:
+            return self.value_factor * field
+        slope = outward * getattr(field, self.axis)
+        return slope + self.value_factor * field if self.value_factor else slope
 
 
 @dataclass(frozen=True)
 class BoundaryCondition:
-    """`B[u](t, x) = h(t, x)` on the face where `axis` is at its lower or upper end.
+    """`B[u](t, x) = h(t, x)` on the faces where `axis` is at its "lower" or "upper" end, or at "both".
 
-    `operator(u, t, x, ...)` may use any derivatives, as a residual does; it defaults to u itself.
-    `value(t, x, ...)` is h and defaults to zero.
+    `operator(u, t, x, ...)` may use any derivatives, as a residual does; it defaults to u itself, every component.
+    `value` is h, a number or a function `value(t, x, ...)`. `dirichlet`, `neumann` and `robin` make the usual ones.
     """
 
     axis: str
-    side: str
-    operator: Operator = _identity
-    value: Callable[..., Array | float | tuple] = _zero
+    side: str = "both"
+    operator: Operator = _all_components
+    value: Value = 0.0
 
     def __post_init__(self):
-        if self.side not in ("lower", "upper"):
-            raise ValueError(f"BoundaryCondition(side={self.side!r}): use 'lower' or 'upper'.")
+        if self.side not in ("lower", "upper", "both"):
+            raise ValueError(f"BoundaryCondition(side={self.side!r}): use 'lower', 'upper' or 'both'.")
+
+    def faces(self) -> "Iterable[BoundaryCondition]":
+        """The same condition on each of its faces."""
+        for side in ("lower", "upper") if self.side == "both" else (self.side,):
+            oriented = self.operator.on(side) if isinstance(self.operator, ValueAndSlope) else self.operator
+            yield dataclasses.replace(self, side=side, operator=oriented)
+
+    @property
+    def name(self) -> str:
+        return f"boundary {self.axis} {self.side}"
 
     def check(self, box: Box) -> None:
         if box.axes[box.axis_index(self.axis)].periodic:
@@ -45,7 +84,8 @@ class BoundaryCondition:
     def mismatch(self, *arguments) -> tuple:
         """B[u] - h at one point, the operator whose square the boundary loss averages."""
         coordinates = [a for a in arguments if not isinstance(a, Field)]
-        left, right = self.operator(*arguments), self.value(*coordinates)
+        left = self.operator(*arguments)
+        right = self.value(*coordinates) if callable(self.value) else self.value
         left = left if isinstance(left, tuple) else (left,)
         right = right if isinstance(right, tuple) else (right,) * len(left)
         return tuple(a - b for a, b in zip(left, right, strict=True))
@@ -57,3 +97,23 @@ class BoundaryCondition:
         on_face = np.array(points, dtype=np.float64)
         on_face[:, index] = axis.lower if self.side == "lower" else axis.upper
         return np.unique(on_face, axis=0)
+
+
+def dirichlet(axis: str, side: str = "both", value: Value = 0.0, of: int | None = None) -> BoundaryCondition:
+    """u = value; of every component, or of the one with the number `of`."""
+    return robin(axis, side, value, 1.0, 0.0, of)
+
+
+def neumann(axis: str, side: str = "both", value: Value = 0.0, of: int | None = None) -> BoundaryCondition:
+    """du/dn = value, the derivative along the outward normal; of every component, or of the one numbered `of`."""
+    return robin(axis, side, value, 0.0, 1.0, of)
+
+
+def robin(
+    axis: str, side: str = "both", value: Value = 0.0, a: float = 1.0, b: float = 1.0, of: int | None = None
+) -> BoundaryCondition:
+    """a u + b du/dn = value, with the derivative along the outward normal."""
+    if not (np.isfinite(a) and np.isfinite(b) and (a or b)):
+        raise ValueError(f"robin(a={a}, b={b}): the factors must be finite and not both zero.")
+    chosen = None if of is None else (of,)
+    return BoundaryCondition(axis, side, ValueAndSlope(axis, float(a), float(b), chosen), value)

@@ -139,9 +139,9 @@ def sample_fields(problem: EvolutionProblem, evaluate: Evaluate, reference: Eval
     middle = [np.array([axis.lower + axis.length / 2]) for axis in box.axes[len(counts) :]]
     grids = np.meshgrid(*coordinates, *middle, indexing="ij")
     points = np.stack([grid.ravel() for grid in grids], axis=-1) if grids else np.zeros((1, 0))
-    shape = (num_times, *counts, len(problem.components))
+    shape = (num_times, *counts, len(problem.outputs))
     return Fields(
-        components=problem.components,
+        components=problem.outputs,
         axes=tuple(box.names[: len(counts)]),
         times=times,
         coordinates=coordinates,

@@ -39,7 +39,7 @@ def estimate(problem: EvolutionProblem, settings: Settings) -> dict[str, Any]:
     return {
         "parameters": num_parameters,
         "rows": objective.num_rows,
-        "columns": objective.terms[1].num_points,
+        "columns": objective.residual_term.num_points,
         "windows": settings.windows,
         "matrix gigabytes": round(memory / 1e9, 3),
         "estimated seconds": float(f"{seconds:.2g}"),

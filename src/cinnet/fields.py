@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,14 +60,20 @@ def parse_derivative(name: str, dimension: int) -> MultiIndex | None:
 
 
 def _is_constant(value: Any) -> bool:
-    return isinstance(value, int | float | np.number)
+    return isinstance(value, int | float | complex | np.number)
+
+
+def _constant(value: Any) -> int | float | complex:
+    """As a Python number, which takes the precision of whatever it meets."""
+    return value.item() if isinstance(value, np.number) else value
 
 
 class Field:
     """A function of (t, x) known by its derivatives at one point.
 
     Arithmetic with fields and numbers gives fields again; arithmetic with anything else (coordinates,
-    coefficients that vary) and functions such as `jnp.sin` give plain arrays, which have no derivatives.
+    coefficients that vary) and functions such as `jnp.sin` give plain arrays, which have no derivatives. A field
+    with complex values has its parts as `u.real` and `u.imag`, fields again, and `u.conjugate()`.
     """
 
     __array_priority__ = 1000  # so that `numpy_scalar * field` reaches Field.__rmul__
@@ -93,6 +100,17 @@ class Field:
     @property
     def value(self) -> Array | float:
         return self._derivative(self._zero)
+
+    @property
+    def real(self) -> "Field":
+        return Field(self._dimension, lambda index: jnp.real(self._derivative(index)))
+
+    @property
+    def imag(self) -> "Field":
+        return Field(self._dimension, lambda index: jnp.imag(self._derivative(index)))
+
+    def conjugate(self) -> "Field":
+        return Field(self._dimension, lambda index: jnp.conj(self._derivative(index)))
 
     @property
     def gradient(self) -> tuple[Array, ...]:
@@ -123,7 +141,7 @@ class Field:
 
     def _combine(self, other: Any, on_fields: Callable, on_arrays: Callable):
         if _is_constant(other):
-            constant = float(other)
+            constant = _constant(other)
             return self._combine(
                 Field(self._dimension, lambda index: 0.0 if any(index) else constant),
                 on_fields,
@@ -147,7 +165,7 @@ class Field:
 
     def __mul__(self, other):
         if _is_constant(other):
-            constant = float(other)
+            constant = _constant(other)
             return Field(self._dimension, lambda index: self._derivative(index) * constant)
         return self._combine(other, _leibniz, lambda a, b: a * b)
 
@@ -222,6 +240,39 @@ def _leibniz(a: Callable, b: Callable, index: MultiIndex) -> Array:
 Operator = Callable[..., Any]
 
 
+def real_form(operator: Operator, is_complex: tuple[bool, ...]) -> Operator:
+    """An operator on fields, of which some are complex, as one on their real and imaginary parts.
+
+    Its complex results become two real ones each.
+    """
+    return _RealForm(operator, is_complex) if any(is_complex) else operator
+
+
+class _RealForm(eqx.Module):
+    operator: Operator
+    is_complex: tuple[bool, ...] = eqx.field(static=True)
+
+    def __call__(self, *arguments: Any) -> tuple:
+        left, fields = list(arguments), []
+        for two_parts in self.is_complex:
+            first = left.pop(0)
+            fields.append(_complex_field(first, left.pop(0)) if two_parts else first)
+        return tuple(split_complex(self.operator(*fields, *left)))
+
+
+def _complex_field(real: Field, imag: Field) -> Field:
+    return Field(real._dimension, lambda index: real._derivative(index) + 1j * imag._derivative(index))
+
+
+def split_complex(results: Any) -> list[Array]:
+    """One or several results as real numbers, a complex one as two."""
+    results = results if isinstance(results, tuple | list) else (results,)
+    arrays = [jnp.asarray(result.value if isinstance(result, Field) else result) for result in results]
+    return [
+        part for a in arrays for part in ((a.real, a.imag) if jnp.issubdtype(a.dtype, jnp.complexfloating) else (a,))
+    ]
+
+
 def _call(operator: Operator, derivative_of: Callable[[int], Callable], components: int, t: Array, x: Array) -> Array:
     """Apply an operator at one point and give its one or several results as a vector."""
     dimension = x.shape[0]
@@ -233,6 +284,11 @@ def _call(operator: Operator, derivative_of: Callable[[int], Callable], componen
 
 def _as_scalar(result: Any) -> Array:
     array = jnp.asarray(result.value if isinstance(result, Field) else result)
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        raise ValueError(
+            "an equation returned a complex number; name its unknown as Complex('psi') in `components`, or return real "
+            "and imaginary part."
+        )
     if array.shape != ():
         raise ValueError(
             f"an equation returned an array of shape {array.shape}, but it is evaluated one point at a time "

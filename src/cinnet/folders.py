@@ -1,6 +1,7 @@
 """Run folders: what a run leaves on disk, under which names, and how it is read again."""
 
 import dataclasses
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from .observations import Observations
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
 from .settings import Settings
-from .training.checkpoint import CheckpointError
+from .training.checkpoint import CheckpointError, write_atomically
+from .unknowns import Unknown, UnknownField
 
 CONFIG_FILE = "config.json"
 RESULT_FILE = "result.json"
+OBSERVATIONS_FILE = "observations.npz"
 
 
 def run_name(problem: str, settings: Settings) -> str:
@@ -34,15 +38,36 @@ def describe(problem: EvolutionProblem) -> dict[str, Any]:
     names = {cls: name for name, cls in PROBLEMS.items()}
     return {
         "name": names.get(type(problem), problem.name),
-        "parameters": {name: np.asarray(value).tolist() for name, value in values.items()},
+        "parameters": {name: _describe_value(value) for name, value in values.items() if name != "observations"},
+        "observations": [one.digest for one in problem.observations],
     }
 
 
-def described_problem(description: Mapping[str, Any]) -> EvolutionProblem:
+_KINDS: Mapping[str, type[Unknown] | type[UnknownField]] = {"unknown": Unknown, "unknown_field": UnknownField}
+
+
+def _describe_value(value: Any) -> Any:
+    for kind, cls in _KINDS.items():
+        if isinstance(value, cls):
+            return {kind: dataclasses.asdict(value)}
+    return np.asarray(value).tolist()
+
+
+def _described_value(description: Any) -> Any:
+    if isinstance(description, Mapping):
+        ((kind, values),) = description.items()
+        return _KINDS[kind](**values)
+    return description
+
+
+def described_problem(
+    description: Mapping[str, Any], observations: tuple[Observations, ...] = ()
+) -> EvolutionProblem:
     """The built-in problem that `describe` described."""
     if description["name"] not in PROBLEMS:
         raise ValueError(f"the run solved {description['name']!r}, which is not built in; pass load(folder, problem).")
-    return PROBLEMS[description["name"]](**description["parameters"])
+    values = {name: _described_value(value) for name, value in description["parameters"].items()}
+    return PROBLEMS[description["name"]](**values, observations=observations)
 
 
 def read_config(folder: Path, problem: EvolutionProblem | None = None) -> tuple[EvolutionProblem, Settings]:
@@ -51,7 +76,9 @@ def read_config(folder: Path, problem: EvolutionProblem | None = None) -> tuple[
     config = read_json(path)
     try:
         settings = Settings.from_json(config["settings"])
-        return (described_problem(config["problem"]) if problem is None else problem), settings
+        if problem is None:
+            problem = described_problem(config["problem"], load_observations(folder / OBSERVATIONS_FILE))
+        return problem, settings
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path} is not the configuration of a run ({type(error).__name__}: {error}).") from None
 
@@ -71,3 +98,28 @@ def read_json(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} does not exist; {path.parent} is not a finished run folder.") from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None
+
+
+def save_observations(path: Path, observations: tuple[Observations, ...]) -> None:
+    """Keep measurements next to a run, so that it can go on without the file they came from."""
+    if not observations:
+        return
+    arrays: dict[str, np.ndarray] = {}
+    for i, one in enumerate(observations):
+        arrays |= {f"times{i}": one.times, f"points{i}": one.points, f"values{i}": one.values}
+    header = json.dumps([{"of": one.of, "noise": one.noise} for one in observations]).encode()
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, header=np.frombuffer(header, np.uint8), **arrays)
+    write_atomically(path, buffer.getvalue())
+
+
+def load_observations(path: Path) -> tuple[Observations, ...]:
+    """The measurements that a run was given; none if it has no such file."""
+    if not path.exists():
+        return ()
+    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
+        arrays: Mapping[str, np.ndarray] = dict(file)
+    return tuple(
+        Observations(arrays[f"times{i}"], arrays[f"points{i}"], arrays[f"values{i}"], **about)
+        for i, about in enumerate(json.loads(bytes(arrays["header"])))
+    )

@@ -16,8 +16,11 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .derivatives import Engine, JetEngine, resolve_engine
+from .domains import TimeInterval
 from .fields import Operator
 from .networks import Network
+from .observations import Observations
+from .priors import Prior
 from .problems.base import EvolutionProblem
 from .sampling import TrainingPoints
 from .terms import Term
@@ -25,11 +28,12 @@ from .terms import Term
 
 @dataclasses.dataclass(frozen=True)
 class LossWeights:
-    """omega_res, omega_ic and omega_bc of Eq. loss; the defaults are the paper's."""
+    """omega_res, omega_ic and omega_bc of Eq. loss, the defaults are the paper's, and the weight of observations."""
 
     residual: float = 1.0
     initial: float = 100.0
     boundary: float = 100.0
+    observation: float = 1.0
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -59,9 +63,10 @@ class Objective(eqx.Module):
     there, a function of points: with both, a network of one short interval is trained on any window of a long one.
     """
 
-    terms: tuple[Term, ...]
+    terms: tuple[Term | Prior, ...]
     weights: Float[Array, " terms"]
     causality: Float[Array, ""] | None
+    num_causal: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -88,19 +93,33 @@ class Objective(eqx.Module):
         interior = resolve_engine(engine, problem.box, points.counts)
         at_conditions = JetEngine() if interior.couples_columns else interior
         at_start = dataclasses.replace(points, times=np.array([start]))
+        problem_at_guess = problem.with_guesses()
         terms: list[tuple[str, Operator, Engine, TrainingPoints, float]] = []
-        terms.append(("initial", AllComponents(len(problem.components)), at_conditions, at_start, weights.initial))
-        terms.append(("residual", problem.residual, interior, points, weights.residual))
-        for condition in problem.boundary:
+        terms.append(("initial", AllComponents(len(problem.outputs)), at_conditions, at_start, weights.initial))
+        terms.append(("residual", problem.residual_operator, interior, points, weights.residual))
+        for condition in problem_at_guess.boundary_faces:
             face = TrainingPoints(points.times, condition.project(problem.box, points.points))
-            name = f"boundary {condition.axis} {condition.side}"
-            terms.append((name, condition.mismatch, at_conditions, face, weights.boundary))
+            before = sum(name.startswith(condition.name) for name, *_ in terms)
+            name = f"{condition.name} {before + 1}" if before else condition.name
+            terms.append((name, problem.on_real_fields(condition.mismatch), at_conditions, face, weights.boundary))
         targets = {"initial": initial or problem.initial_values}
-        self.terms = tuple(
+        enforced = [
             Term(name, operator, problem, network, engine, where, memory_limit, targets.get(name), delay)
             for name, operator, engine, where, _ in terms
-        )
-        self.weights = jnp.asarray([weight for *_, weight in terms], network.dtype)
+        ]
+        window = TimeInterval(start, start + network.interval.duration)
+        observed = [
+            _observed_term(problem, network, f"observations {i}" if i else "observations", one, memory_limit, delay)
+            for i, one in enumerate(one.within(window) for one in problem.observations)
+            if one is not None
+        ]
+        scales = {name: unknown.scales(problem.box) for name, unknown in problem.unknowns.items()}
+        scales = {name: scale for name, scale in scales.items() if scale.any()}
+        priors = [Prior(scales, network.dtype)] if scales else []
+        self.terms = (*enforced, *observed, *priors)
+        self.num_causal = len(enforced)
+        beyond = [weights.observation] * len(observed) + [1.0] * len(priors)
+        self.weights = jnp.asarray([weight for *_, weight in terms] + beyond, network.dtype)
         self.causality = None if causality is None else jnp.asarray(causality, network.dtype)
 
     @property
@@ -114,7 +133,7 @@ class Objective(eqx.Module):
 
     def loss_and_gradient(self, network: Network) -> tuple[LossValue, Network]:
         """The loss and its gradient, chunk by chunk, without holding more than one chunk's intermediates."""
-        if all(term.chunks.shape[0] == 1 for term in self.terms):
+        if all(term.is_single_chunk for term in self.terms):
 
             def single(network):
                 value = self.loss(network)
@@ -182,9 +201,10 @@ class Objective(eqx.Module):
         L(t_0) = omega_ic L_ic, plus omega_res L_res(t_0) where the residual is enforced at t0 too.
         """
         assert self.causality is not None
-        per_level = jnp.sum(self.weights[1:, None] * jnp.stack(levels[1:]), axis=0)
+        causal = slice(1, self.num_causal)
+        per_level = jnp.sum(self.weights[causal, None] * jnp.stack(levels[causal]), axis=0)
         first = (self.weights[0] * levels[0])[0]
-        if self.terms[1].starts_at_initial_time:
+        if self.residual_term.starts_at_initial_time:
             per_level = per_level.at[0].add(first)
         else:
             per_level = jnp.concatenate([first[None], per_level])
@@ -193,16 +213,24 @@ class Objective(eqx.Module):
 
     def _row_weights(self, levels: list[Array] | None) -> list[Float[Array, " times"]]:
         """The weight of every term's mean square at every time level."""
+        plain = [
+            jnp.full_like(term.times, 1 / term.times.size) * weight
+            for term, weight in zip(self.terms, self.weights, strict=True)
+        ]
         if self.causality is None:
-            return [
-                jnp.full_like(term.times, 1 / term.times.size) * weight
-                for term, weight in zip(self.terms, self.weights, strict=True)
-            ]
+            return plain
         assert levels is not None
         causal = self._causal_weights(levels)
         scale = 1.0 / causal.size
-        later = causal if self.terms[1].starts_at_initial_time else causal[1:]
-        return [scale * self.weights[0] * causal[:1]] + [scale * weight * later for weight in self.weights[1:]]
+        later = causal if self.residual_term.starts_at_initial_time else causal[1:]
+        enforced = [scale * weight * later for weight in self.weights[1 : self.num_causal]]
+        return [scale * self.weights[0] * causal[:1], *enforced, *plain[self.num_causal :]]
+
+    @property
+    def residual_term(self) -> Term:
+        residual = self.terms[1]
+        assert isinstance(residual, Term)
+        return residual
 
     def _value(self, levels: list[Array]) -> LossValue:
         total = _weighted_sum(self._row_weights(levels), levels)
@@ -213,6 +241,36 @@ class Objective(eqx.Module):
 
 def _weighted_sum(weights: list[Array], levels: list[Array]) -> Float[Array, ""]:
     return jnp.sum(jnp.stack([w @ level for w, level in zip(weights, levels, strict=True)]))
+
+
+def _observed_term(
+    problem: EvolutionProblem,
+    network: Network,
+    name: str,
+    observed: Observations,
+    memory_limit: int | None,
+    delay: float,
+) -> Term:
+    """The mismatch of every observation."""
+    operator = problem.on_real_fields(observed.operator(problem.components))
+    where = TrainingPoints(observed.times[:1], observed.points)
+    values = np.asarray(observed.values)
+
+    def targets(points: np.ndarray) -> np.ndarray:
+        return np.resize(values, len(points))[:, None]
+
+    return Term(
+        name,
+        operator,
+        problem,
+        network,
+        JetEngine(),
+        where,
+        memory_limit,
+        targets,
+        delay,
+        scattered=observed.times,
+    )
 
 
 class AllComponents(eqx.Module):
@@ -240,9 +298,9 @@ def _check(
         )
     network.interval.check(points.times - delay, "times")
     outputs = network.widths[-1]
-    if outputs != len(problem.components):
+    if outputs != len(problem.outputs):
         raise ValueError(
-            f"the network has {outputs} output(s), but {problem.name} has components {problem.components}."
+            f"the network has {outputs} output(s), but {problem.name} has components {problem.outputs}."
         )
     if causality is not None and not (np.isfinite(causality) and causality > 0):
         raise ValueError(f"causality={causality}: epsilon must be positive and finite, or None for no causal weights.")

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .derivatives import Engine, JetEngine
-from .fields import MultiIndex, apply_operator, required_derivatives
+from .fields import MultiIndex, apply_operator
 from .networks import Network, Windows
 from .problems.base import EvolutionProblem
 
@@ -79,7 +79,7 @@ def residual_over_time(
 ) -> Float[np.ndarray, " times"]:
     """L_res(t), the mean squared residual over the points of each time (Sec. 2.2)."""
     derivatives = predict(network, times, points, problem.derivatives)
-    residuals = _apply(problem.residual, derivatives, times, points)
+    residuals = _apply(network.bound(problem.residual_operator), derivatives, times, points)
     return (residuals**2).sum(axis=-1).mean(axis=1)
 
 
@@ -95,10 +95,11 @@ def invariants(
     """
     results, known = {}, {}
     for name, invariant in problem.invariants().items():
-        asked, _ = required_derivatives(invariant.density, problem.box.dimension, len(problem.components))
+        density = problem.on_real_fields(invariant.density)
+        asked, _ = problem.required_derivatives(density)
         known |= {index: np.asarray(evaluate(index)) for index in asked if index not in known}
-        density = _apply(invariant.density, {index: known[index] for index in asked}, times, points)
-        results[name] = density[..., 0].mean(axis=1) * problem.box.volume
+        values = _apply(density, {index: known[index] for index in asked}, times, points)
+        results[name] = values[..., 0].mean(axis=1) * problem.box.volume
     return results
 
 

@@ -76,7 +76,7 @@ def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict
         "exploit_symmetry": True,
         "dtype": "float32",
         "causality": 100.0 if method == "causal-pinn" else None,
-        "windows": default_windows(grid[0]),
+        "windows": 1 if problem.unknowns else default_windows(grid[0]),
         "stages": (Stage("levenberg-marquardt", 150 if problem.box.dimension <= 1 else 60),),
         **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
         **(richer if problem.box.dimension == 2 else {}),
@@ -87,11 +87,12 @@ def _accurate(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> 
     """As `fast`, with a denser grid, wider networks, more harmonics and more steps: half an hour on two cores."""
     line = problem.box.dimension <= 1
     paper_harmonics = default_harmonics(problem.box, problem.spatial_order)
+    levels = LEVELS_PER_WINDOW["accurate" if line else "fast"]
     return _fast(problem, method, grid) | {
         "hidden": (24, 24, 24),
         "harmonics": tuple(2 * n if line else 6 for n in paper_harmonics),
         "stages": (Stage("levenberg-marquardt", 80 if line else 50),),
-        "windows": default_windows(grid[0], LEVELS_PER_WINDOW["accurate"] if line else LEVELS_PER_WINDOW["fast"]),
+        **({} if problem.unknowns else {"windows": default_windows(grid[0], levels)}),
     }
 
 

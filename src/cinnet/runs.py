@@ -13,7 +13,16 @@ import jax
 import jax.numpy as jnp
 
 from .diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
-from .folders import CONFIG_FILE, RESULT_FILE, check_folder, configuration, read_config, read_json
+from .folders import (
+    CONFIG_FILE,
+    OBSERVATIONS_FILE,
+    RESULT_FILE,
+    check_folder,
+    configuration,
+    read_config,
+    read_json,
+    save_observations,
+)
 from .presets import resolve_settings
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
@@ -73,16 +82,19 @@ def run(
         config = configuration(problem, settings)
         if folder is not None:
             check_folder(folder, config)
-        known = known_solution(problem, compute=False) if reference else None
+        if folder is not None:
+            save_observations(folder / OBSERVATIONS_FILE, problem.observations)
+        known = known_solution(problem, compute=False) if reference and not problem.unknowns else None
         meter = None if known is None else ErrorMeter(problem, known)
         trainer = Trainer(problem, settings, folder, watch, meter and meter.between, checkpoint_seconds)
         if folder is not None:
             write_json(folder / CONFIG_FILE, config)
         outcome = trainer.run(budget)
         say = progress or (lambda message: None)
+        learned, fitted = trainer.estimates(), trainer.known_problem()
         if known is None and reference:
-            known = known_solution(problem, progress=progress)
-            meter = None if known is None else ErrorMeter(problem, known)
+            known = known_solution(fitted, progress=progress)
+            meter = None if known is None else ErrorMeter(fitted, known)
         say("errors, invariants, residual over time")
         result = {
             "problem": problem.name,
@@ -103,11 +115,12 @@ def run(
             "gemm_seconds": round(gemm_seconds() if unit_seconds is None else unit_seconds, 4),
             "held_out_residual": trainer.held_out_residual(),
             "relative_l2_error": None if meter is None else meter(outcome.network),
+            "estimates": {name: one.to_json() for name, one in learned.items()},
             "final": outcome.records[-1] if outcome.records else {},
             "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},
         }
         result["verdict"] = verdict(result)
-        diagnostics = None if folder is None else diagnose(problem, outcome.network, known)
+        diagnostics = None if folder is None else diagnose(fitted, outcome.network, known)
         solution = Solution(problem, outcome.network, settings, result, outcome.records, diagnostics, trainer.save)
         if folder is not None:
             solution.write_outcome(folder)

@@ -78,6 +78,7 @@ class Settings:
     boundary_weight: float = _setting("omega_bc")
     causality: float | str | None = _setting("epsilon of the causal weights, auto, or none")
     stages: tuple[Stage, ...] = _setting("optimizers one after the other")
+    observation_weight: float = _setting("weight of the observations", default=1.0)
     windows: int = _setting("time windows that are solved one after the other", default=1)
     exact_initial: bool = _setting("the initial value by construction", default=False)
     resample_every: int | None = _setting("steps after which columns are drawn anew by residual", default=None)

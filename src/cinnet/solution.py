@@ -15,7 +15,8 @@ from . import plots
 from .animation import animate
 from .diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
 from .fields import MultiIndex, parse_derivative
-from .folders import CONFIG_FILE, RESULT_FILE, check_folder, configuration
+from .folders import CONFIG_FILE, OBSERVATIONS_FILE, RESULT_FILE, check_folder, configuration, save_observations
+from .inference import Estimate, known_problem
 from .jets import JetSpace
 from .metrics import predict, relative_error
 from .networks import Network
@@ -51,6 +52,7 @@ class Solution:
         config = configuration(self.problem, self.settings)
         check_folder(folder, config)
         self._save_state(folder)
+        save_observations(folder / OBSERVATIONS_FILE, self.problem.observations)
         write_json(folder / CONFIG_FILE, config)
         self.write_outcome(folder)
 
@@ -85,7 +87,7 @@ class Solution:
         points = np.stack([c.ravel() for c in coordinates], axis=-1) if coordinates else np.zeros((t.size, 0))
         with jax.enable_x64(True):
             values = self._evaluate(index, t.ravel(), points).reshape(*t.shape, -1)
-        return values[..., 0] if len(self.problem.components) == 1 else values
+        return self.problem.joined(values)
 
     def _evaluate(self, index: MultiIndex, times: np.ndarray, points: np.ndarray) -> np.ndarray:
         distinct_times, time_of = np.unique(times, return_inverse=True)
@@ -103,10 +105,20 @@ class Solution:
     @cached_property
     def reference(self) -> KnownSolution:
         """The exact solution that the problem states, or its spectral reference, from the cache or computed."""
-        known = known_solution(self.problem)
+        known = known_solution(self.known_problem)
         if known is None:
             raise ValueError(f"{self.problem.name} has no reference: it is not periodic and states no `exact`.")
         return known
+
+    @cached_property
+    def known_problem(self) -> EvolutionProblem:
+        """The problem with what was learned in the place of its unknowns; the problem itself if it has none."""
+        return known_problem(self.problem, self.network)
+
+    @property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """The unknown numbers, with standard errors and 95 % intervals where there were observations."""
+        return {name: Estimate(**one) for name, one in self.result["estimates"].items()}
 
     def relative_error(self) -> float:
         """RL2E against the reference on the test grid."""
@@ -122,7 +134,7 @@ class Solution:
 
     def _diagnose(self, reference: KnownSolution | None) -> Diagnostics:
         with jax.enable_x64(True):
-            return diagnose(self.problem, self.network, reference)
+            return diagnose(self.known_problem, self.network, reference)
 
     def error_over_time(self) -> tuple[np.ndarray, np.ndarray]:
         """Times and RL2E(t), against the reference, which is computed if need be."""

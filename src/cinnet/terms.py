@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .derivatives import Engine
-from .fields import MultiIndex, Operator, apply_operator, required_derivatives
+from .fields import MultiIndex, Operator, apply_operator
 from .networks import Network
 from .problems.base import EvolutionProblem
 from .sampling import TrainingPoints
@@ -24,7 +24,8 @@ class Term(eqx.Module):
 
     `shares` is what part of the mean over space each column stands for; it is 0 for columns that only fill up the
     last chunk. `targets` are the values that the operator should take at every column and time, zero if None. Times
-    are those of the equation; the network's own clock is `delay` behind.
+    are those of the equation; the network's own clock is `delay` behind. With `scattered`, every column has one time
+    of its own and `times` is only a label of the single level that all of them make up.
     """
 
     name: str = eqx.field(static=True)
@@ -36,6 +37,7 @@ class Term(eqx.Module):
     chunks: Float[Array, "chunks columns dim"]
     shares: Float[Array, "chunks columns"]
     targets: Float[Array, "chunks columns equations"] | None
+    own_times: Float[Array, "chunks columns"] | None
     num_points: int = eqx.field(static=True)
     num_equations: int = eqx.field(static=True)
     starts_at_initial_time: bool = eqx.field(static=True)
@@ -51,15 +53,16 @@ class Term(eqx.Module):
         memory_limit: int | None,
         targets: Callable[[np.ndarray], Array | np.ndarray] | None = None,
         delay: float = 0.0,
+        scattered: Float[np.ndarray, " points"] | None = None,
     ):
         self.name, self.operator, self.engine = name, operator, engine
-        dimension, components = problem.box.dimension, len(problem.components)
-        derivatives, self.num_equations = required_derivatives(operator, dimension, components)
+        dimension = problem.box.dimension
+        derivatives, self.num_equations = problem.required_derivatives(operator)
         self.derivatives = tuple(sorted(derivatives))
-        if not engine.couples_columns:
+        if not engine.couples_columns and scattered is None:
             points = points.distinct(network.embedding)
         own_times = points.times - delay
-        self.plan = engine.prepare(network, own_times, points.points)
+        self.plan = engine.prepare(network, own_times, points.points) if scattered is None else None
         self.times = jnp.asarray(points.times, network.dtype)
         elapsed = own_times[0] - network.interval.start
         self.starts_at_initial_time = bool(elapsed <= 1e-6 * network.interval.duration)
@@ -77,10 +80,18 @@ class Term(eqx.Module):
             self.targets = values.reshape(num_chunks, columns, self.num_equations)
         shares = np.pad(points.shares, (0, padding))
         self.shares = jnp.asarray(shares, network.dtype).reshape(num_chunks, columns)
+        self.own_times = None
+        if scattered is not None:
+            resized = np.resize(scattered - delay, num_chunks * columns)
+            self.own_times = jnp.asarray(resized, network.dtype).reshape(num_chunks, columns)
 
     @property
     def _columns(self) -> "Columns":
-        return Columns(self.chunks, self.shares, self.targets)
+        return Columns(self.chunks, self.shares, self.targets, self.own_times)
+
+    @property
+    def is_single_chunk(self) -> bool:
+        return self.chunks.shape[0] == 1
 
     @property
     def points(self) -> Float[Array, "points dim"]:
@@ -88,8 +99,12 @@ class Term(eqx.Module):
 
     def residuals(self, network: Network, columns: "Columns") -> Float[Array, "times columns equations"]:
         """The residuals of one chunk."""
-        derivatives = self.engine(network, self.plan, self.times, columns.points, self.derivatives)
-        values = apply_operator(self.operator, derivatives, self.times, columns.points)
+        plan, times = self.plan, self.times
+        if columns.own_times is not None:
+            times = columns.own_times[None]
+            plan = self.engine.prepare(network, times, columns.points)
+        derivatives = self.engine(network, plan, times, columns.points, self.derivatives)
+        values = apply_operator(network.bound(self.operator), derivatives, times, columns.points)
         return values if columns.targets is None else values - columns.targets
 
     def chunk_rows(
@@ -149,7 +164,7 @@ class Term(eqx.Module):
 
     def _over_chunks(self, function: Callable[["Columns"], Array]) -> Array:
         """Apply to every chunk, recomputing instead of storing for the backward pass when there are several."""
-        if self.chunks.shape[0] == 1:
+        if self.is_single_chunk:
             return function(jax.tree.map(lambda leaf: leaf[0], self._columns))[None]
         return jax.lax.map(jax.checkpoint(function), self._columns)
 
@@ -165,6 +180,7 @@ class Columns(eqx.Module):
     points: Float[Array, "*columns dim"]
     shares: Float[Array, "*columns"]
     targets: Float[Array, "*columns equations"] | None
+    own_times: Float[Array, "*columns"] | None
 
 
 def columns_per_chunk(

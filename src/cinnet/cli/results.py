@@ -34,7 +34,7 @@ def evaluate(run: Path, times, xs, ys, zs, derivative, problem, output: Path | N
     grid = np.meshgrid(*given.values(), indexing="ij")
     with friendly_errors():
         values = solution.derivative(derivative, *grid)
-        components = solution.problem.components
+        components = solution.problem.outputs
         columns = values.reshape(-1, len(components))
         suffix = f"_{derivative}" if derivative else ""
         table = np.column_stack([*(axis.ravel() for axis in grid), columns])

@@ -5,5 +5,6 @@ from .cinnet import CinNet
 from .exact_initial import ExactInitial
 from .mlp import MLP
 from .windows import Windows
+from .with_unknowns import WithUnknowns
 
-__all__ = ["MLP", "CinNet", "ExactInitial", "Network", "Windows"]
+__all__ = ["MLP", "CinNet", "ExactInitial", "Network", "Windows", "WithUnknowns"]

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..domains import TimeInterval
 from ..embeddings import Embedding
-from ..fields import MultiIndex
+from ..fields import MultiIndex, Operator
 from ..jets import Activation, Jet, JetSpace, compose, multiply, shift
 from .columns import TimePlan
 
@@ -59,6 +59,10 @@ class Network(eqx.Module):
         self, plan: Any, points: Float[Array, "columns dim"], space: JetSpace
     ) -> dict[MultiIndex, Float[Array, "queries columns outputs"]]:
         """The derivatives in `space.wanted` at every query time of every column."""
+
+    def bound(self, operator: Operator) -> Operator:
+        """An operator with whatever the network knows of its parameters; see `WithUnknowns`."""
+        return operator
 
     @property
     @abc.abstractmethod

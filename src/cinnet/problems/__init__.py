@@ -1,7 +1,7 @@
 """The problems that come with the library, by name."""
 
 from .allen_cahn import AllenCahn, AllenCahn2D
-from .base import EvolutionProblem, Invariant
+from .base import Complex, EvolutionProblem, Invariant
 from .cahn_hilliard import CahnHilliard
 from .korteweg_de_vries import KortewegDeVries
 
@@ -12,4 +12,13 @@ PROBLEMS: dict[str, type[EvolutionProblem]] = {
     "allen-cahn-2d": AllenCahn2D,
 }
 
-__all__ = ["PROBLEMS", "AllenCahn", "AllenCahn2D", "CahnHilliard", "EvolutionProblem", "Invariant", "KortewegDeVries"]
+__all__ = [
+    "PROBLEMS",
+    "AllenCahn",
+    "AllenCahn2D",
+    "CahnHilliard",
+    "Complex",
+    "EvolutionProblem",
+    "Invariant",
+    "KortewegDeVries",
+]

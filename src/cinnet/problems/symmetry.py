@@ -15,17 +15,22 @@ import numpy as np
 from ..domains import Box
 from ..fields import MultiIndex, apply_operator
 from ..symmetry import Symmetry
+from ..unknowns import UnknownField
 from .base import EvolutionProblem
 
 _TRIALS = 64
 _TOLERANCE = 1e-11
 _MOST_REPEATS = 8
+_GENERIC = 0.37  # an unknown at its guess, often 0 or 1, may have a symmetry that other values have not
 
 
 def find_symmetry(problem: EvolutionProblem) -> Symmetry:
-    """The symmetries of a problem on its periodic axes that were found by trying; none for a bounded box."""
+    """The symmetries of a problem on its periodic axes that were found by trying.
+
+    None for a bounded box, and none where a function of space is unknown.
+    """
     box = problem.box
-    if not box.periodic:
+    if not box.periodic or any(isinstance(unknown, UnknownField) for unknown in problem.unknowns.values()):
         return Symmetry.none(box)
     holds = _Trial(problem)
     repeats = tuple(
@@ -74,12 +79,13 @@ class _Trial:
         self._times = interval.start + interval.duration * rng.random((1, _TRIALS))
         orders = range(1 + max(sum(index) for index in problem.derivatives))
         indices = itertools.product(orders, repeat=1 + box.dimension)
-        shape = (1, _TRIALS, len(problem.components))
+        shape = (1, _TRIALS, len(problem.outputs))
         self._derivatives = {index: rng.normal(size=shape) for index in indices}
         self._lower, self._length = lower, length
         self._initial = jax.jit(problem.initial_values)
+        operator = problem.residual_operator.bind({name: jnp.full(1, _GENERIC) for name in problem.unknowns})
         self._residual = jax.jit(
-            lambda derivatives, points: apply_operator(problem.residual, derivatives, jnp.asarray(self._times), points)
+            lambda derivatives, points: apply_operator(operator, derivatives, jnp.asarray(self._times), points)
         )
 
     def __call__(self, change: _Map) -> bool:

@@ -35,11 +35,11 @@ def cache_directory() -> Path:
 def cache_path(problem: EvolutionProblem, settings: Mapping[str, Any]) -> Path | None:
     """The file that belongs to a problem and settings; None if the problem cannot be named by its content."""
     indices = sorted(problem.derivatives)
-    components, dimension = len(problem.components), problem.box.dimension
+    components, dimension = len(problem.outputs), problem.box.dimension
 
     def residual(state: Array, t: Array, x: Array) -> Array:
         derivatives = {index: state[a][None, None] for a, index in enumerate(indices)}
-        return apply_operator(problem.residual, derivatives, t[None], x[None])
+        return apply_operator(problem.residual_operator, derivatives, t[None], x[None])
 
     with double_precision():
         point = np.zeros(dimension)

@@ -63,7 +63,7 @@ class ReferenceSolution:
                 f"call solution(t, {', '.join(box.names)})."
             )
         t, *where = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (t, *coordinates)))
-        shape, components = t.shape, len(self.problem.components)
+        shape, components = t.shape, len(self.problem.outputs)
         points = np.stack([x.ravel() for x in where], axis=-1)
         self.problem.interval.check(t)
         times, at_time = np.unique(t.ravel(), return_inverse=True)
@@ -96,7 +96,7 @@ class ReferenceSolution:
             raise ValueError(f"derivative={derivative}: give {dimension} non-negative order(s), one for each axis.")
         self.problem.interval.check(times, "times")
         distinct, position = np.unique(times, return_inverse=True)
-        values = np.empty((len(distinct), len(points), len(self.problem.components)))
+        values = np.empty((len(distinct), len(points), len(self.problem.outputs)))
         done, batch = 0, []
         for spectrum in self.spectra(distinct):
             batch.append(spectrum)

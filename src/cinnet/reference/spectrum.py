@@ -86,7 +86,7 @@ def project_initial(problem: EvolutionProblem, modes: tuple[int, ...]) -> Spectr
     fine = tuple(factor * n for n in modes)
     count = math.prod(fine)
     axes = [axis.uniform_points(n) for axis, n in zip(box.axes, fine, strict=True)]
-    values = np.empty((len(problem.components), count))
+    values = np.empty((len(problem.outputs), count))
     with double_precision():
         for start in range(0, count, _CHUNK):
             flat = np.arange(start, min(start + _CHUNK, count))

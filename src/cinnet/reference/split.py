@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Complex, Float
 
-from ..fields import MultiIndex, apply_operator, derivative_name, required_derivatives
+from ..fields import MultiIndex, apply_operator, derivative_name
 from ..problems.base import EvolutionProblem
 
 _SAMPLES = 4096  # random states, times and points at which a coefficient must be the same to count as constant
@@ -48,8 +48,8 @@ class Split:
     def __init__(self, problem: EvolutionProblem):
         check_supported(problem)
         self.problem = problem
-        dimension, components = problem.box.dimension, len(problem.components)
-        self.indices = tuple(sorted(required_derivatives(problem.residual, dimension, components)[0]))
+        components = len(problem.outputs)
+        self.indices = tuple(sorted(problem.derivatives))
         with double_precision():
             base, samples = self._jacobians()
         # constant[i, a, j]: d r_i / d D^a u_j is the same number wherever it was sampled.
@@ -75,11 +75,11 @@ class Split:
     def _jacobians(self) -> tuple[np.ndarray, np.ndarray]:
         """d r_i / d D^a u_j at zero in the middle of the domain, and at random states, times and points."""
         problem, box, interval = self.problem, self.problem.box, self.problem.interval
-        shape = (len(self.indices), len(problem.components))
+        shape = (len(self.indices), len(problem.outputs))
 
         def residual(state: Array, t: Array, x: Array) -> Array:
             derivatives = {index: state[a][None, None] for a, index in enumerate(self.indices)}
-            return apply_operator(problem.residual, derivatives, t[None], x[None])[0, 0]
+            return apply_operator(problem.residual_operator, derivatives, t[None], x[None])[0, 0]
 
         jacobian = jax.jit(jax.vmap(jax.jacobian(residual)))
         lower = np.array([interval.start, *(axis.lower for axis in box.axes)])
@@ -135,7 +135,7 @@ class Split:
         derivatives = {
             index: jnp.stack([known.get((index, j), zero) for j in components], axis=-1)[None] for index in self.indices
         }
-        residual = apply_operator(self.problem.residual, derivatives, t[None], points)[0].T
+        residual = apply_operator(self.problem.residual_operator, derivatives, t[None], points)[0].T
         linear = [
             sum((c[j] * known[index, j] for index, c in self.coefficients.items() if (index, j) in known), start=zero)
             for j in components

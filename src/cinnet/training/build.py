@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..losses import InitialValues, LossWeights, Objective
 from ..metrics import predict
-from ..networks import MLP, CinNet, ExactInitial, Network
+from ..networks import MLP, CinNet, ExactInitial, Network, WithUnknowns
 from ..networks.windows import window_interval
 from ..problems.base import EvolutionProblem
 from ..problems.symmetry import find_symmetry
@@ -23,7 +24,7 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
     """The network of one window."""
     common: dict[str, Any] = {
         "hidden": settings.hidden,
-        "outputs": len(problem.components),
+        "outputs": len(problem.outputs),
         "harmonics": settings.harmonics,
         "tensor": settings.tensor,
         "symmetry": find_symmetry(problem) if settings.exploit_symmetry else None,
@@ -38,7 +39,17 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
         memory = {name: getattr(settings, name) for name in MEMORY_SETTINGS}
         memory["num_mesh_intervals"] //= settings.windows
         network = CinNet(problem.box, interval, **memory, **common)
-    return ExactInitial(network, lambda *x: problem.initial(*x)) if settings.exact_initial else network
+    if settings.exact_initial:
+        network = ExactInitial(network, lambda *x: problem.initial(*x))
+    if not problem.unknowns:
+        return network
+    if settings.windows > 1:
+        raise ValueError(f"windows={settings.windows}: the unknowns {sorted(problem.unknowns)} need windows=1.")
+    guesses = {
+        name: jnp.zeros(unknown.num_coefficients(problem.box), network.dtype)
+        for name, unknown in problem.unknowns.items()
+    }
+    return WithUnknowns(network, guesses)
 
 
 def build_points(problem: EvolutionProblem, settings: Settings) -> TrainingPoints:
@@ -111,7 +122,9 @@ def build_objective(
     problem: EvolutionProblem, settings: Settings, network: Network, points: TrainingPoints, window: Window
 ) -> Objective:
     causality = FIRST_AUTOMATIC_CAUSALITY if isinstance(settings.causality, str) else settings.causality
-    weights = LossWeights(settings.residual_weight, settings.initial_weight, settings.boundary_weight)
+    weights = LossWeights(
+        settings.residual_weight, settings.initial_weight, settings.boundary_weight, settings.observation_weight
+    )
     return Objective(
         problem, network, points, weights=weights, causality=causality, start=window.start, initial=window.initial
     )

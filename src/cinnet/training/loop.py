@@ -4,7 +4,7 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,7 +18,8 @@ from jaxtyping import Array, Float
 
 from ..losses import LossValue, Objective
 from ..metrics import residual_over_time
-from ..networks import Network, Windows
+from ..inference import Estimate, estimates, known_problem
+from ..networks import Network, Windows, WithUnknowns
 from ..optimizers import OPTIMIZERS, LevenbergMarquardt, Optimizer, StepInfo
 from ..problems.base import EvolutionProblem
 from ..sampling import TrainingPoints
@@ -171,6 +172,20 @@ class Trainer:
         """The mean square residual of the solution on points that were not trained on, over the whole interval."""
         held_out = self.held_out
         return float(residual_over_time(self.problem, self.network, held_out.times, held_out.points).mean())
+
+    def known_problem(self) -> EvolutionProblem:
+        """The problem with what was learned in the place of its unknowns."""
+        return known_problem(self.problem, self.state.best_network)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        """The unknown numbers of the problem, with standard errors."""
+        network = self.state.best_network
+        if not isinstance(network, WithUnknowns):
+            return {}
+        window = Window.of(self.problem, self.settings, ())
+        points = stage_points(self.points, Stage(self._current_stage.optimizer, 0), window)
+        objective = build_objective(self.problem, self.settings, network, points, window)
+        return estimates(self.problem, objective, network)
 
     def run(self, budget: Budget | None = None) -> TrainingOutcome:
         """Train until a status is reached; the best state is saved whatever happens."""

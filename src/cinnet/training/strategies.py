@@ -57,12 +57,12 @@ def resampled_points(
     size = np.asarray(_column_residuals(trial, network), np.float64)
     probability = 1 + size / max(size.mean(), np.finfo(np.float64).tiny)
     chosen = rng.choice(count, settings.num_points, replace=False, p=probability / probability.sum())
-    return np.asarray(trial.terms[1].points, np.float64)[np.sort(chosen)]
+    return np.asarray(trial.residual_term.points, np.float64)[np.sort(chosen)]
 
 
 @eqx.filter_jit
 def _column_residuals(objective: Objective, network: Network) -> Float[Array, " columns"]:
     """The root mean square residual of every column."""
-    residual = objective.terms[1]
+    residual = objective.residual_term
     rows = residual.rows(network, jnp.ones_like(residual.times))
     return jnp.linalg.norm(rows.reshape(residual.num_points, -1), axis=1)

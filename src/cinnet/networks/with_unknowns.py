@@ -1,0 +1,47 @@
+"""A network together with the unknowns of an equation, so that one set of parameters holds all that is learned."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..domains import TimeInterval
+from ..embeddings import Embedding
+from .base import Network
+
+
+class WithUnknowns(Network):
+    """The function is that of `inner`; `coefficients` are those of the unknowns, by name."""
+
+    inner: Network
+    coefficients: Mapping[str, Float[Array, " _"]]
+
+    @property
+    def embedding(self) -> Embedding:
+        return self.inner.embedding
+
+    @property
+    def interval(self) -> TimeInterval:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.interval
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.inner.dtype
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return self.inner.widths
+
+    def bound(self, operator):
+        """The residual with the unknowns as they are now; other operators know nothing of them."""
+        bind = getattr(operator, "bind", None)
+        return operator if bind is None else bind(self.coefficients)
+
+    def __call__(self, t, x=()):
+        return self.inner(t, x)
+
+    def plan(self, times):
+        return self.inner.plan(times)
+
+    def jets(self, plan, points, space):
+        return self.inner.jets(plan, points, space)
