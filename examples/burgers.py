@@ -8,6 +8,8 @@ import jax.numpy as jnp
 
 import cinnet
 
+GRID = (10, 64)
+
 
 class Burgers(cinnet.EvolutionProblem):
     """u_t + u u_x - nu u_xx = 0 on [0, 1] x [-1, 1], periodic, u(0, x) = -sin(pi x)."""
@@ -28,7 +30,7 @@ class Burgers(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    solution = cinnet.solve(Burgers(), grid=(10, 64))
+    solution = cinnet.solve(Burgers(), grid=GRID)
     print(solution)
     print(f"u(0.5, 0.25) = {solution(0.5, 0.25):.5f}, slope at the layer: {solution.derivative('x', 1.0, 0.0):.3f}")
     momentum = solution.invariants()["momentum"]

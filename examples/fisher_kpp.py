@@ -8,6 +8,8 @@ import jax.numpy as jnp
 
 import cinnet
 
+GRID = (10, 64)
+
 
 class FisherKPP(cinnet.EvolutionProblem):
     """u_t - d u_xx - r u (1 - u) = 0 on [0, 2] x [-5, 5], periodic, u(0, x) = exp(-x^2)."""
@@ -27,7 +29,7 @@ class FisherKPP(cinnet.EvolutionProblem):
 
 if __name__ == "__main__":
     problem = FisherKPP()
-    solution = cinnet.solve(problem, grid=(10, 64))
+    solution = cinnet.solve(problem, grid=GRID)
     print(solution)
     for time, error in zip(*solution.error_over_time(), strict=True):
         if time in (0.0, 1.0, 2.0):

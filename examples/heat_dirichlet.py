@@ -9,6 +9,8 @@ import numpy as np
 
 import cinnet
 
+GRID = (10, 32)
+
 
 class Heat(cinnet.EvolutionProblem):
     """u_t - k u_xx = 0 on [0, 1] x [0, 1], u = 0 at both ends, u(0, x) = sin(pi x) + sin(3 pi x) / 2."""
@@ -31,7 +33,7 @@ class Heat(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    solution = cinnet.solve(Heat(), grid=(10, 32))
+    solution = cinnet.solve(Heat(), grid=GRID)
     print(solution)
     ends = solution(np.linspace(0, 1, 51)[:, None], np.array([0.0, 1.0]))
     print(f"largest |u| at the ends: {abs(ends).max():.1e}")

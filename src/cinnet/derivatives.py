@@ -28,7 +28,7 @@ class Engine(eqx.Module):
 
     couples_columns: ClassVar[bool] = False
 
-    def prepare(self, network: Network, times: np.ndarray | Array, points: np.ndarray) -> Any:
+    def prepare(self, network: Network, times: np.ndarray | Array, points: np.ndarray | Array) -> Any:
         """What can be computed once for all parameters; passed back as `plan`."""
         return network.plan(times)
 

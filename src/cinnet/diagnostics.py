@@ -163,10 +163,14 @@ def diagnose(problem: EvolutionProblem, network: Network, reference: KnownSoluti
     return Diagnostics(
         fields=fields,
         residual=residual_over_time(problem, network, fields.times, points),
-        error=None if exact is None else relative_error_over_time(fields.values, exact),
+        error=None if exact is None else relative_error_over_time(_flat(fields.values), _flat(exact)),
         invariants=_invariants(problem, network, reference, fields.times, points),
         gates=_gates(network),
     )
+
+
+def _flat(values: Float[np.ndarray, "times *points components"]) -> Float[np.ndarray, "times places components"]:
+    return values.reshape(len(values), -1, values.shape[-1])
 
 
 def _invariants(problem, network, reference: KnownSolution | None, times, points) -> dict[str, OverTime]:

@@ -1,12 +1,15 @@
 """Run folders: what a run leaves on disk, under which names, and how it is read again."""
 
 import dataclasses
+import hashlib
 import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 
 from .observations import Observations
@@ -50,6 +53,10 @@ def _describe_value(value: Any) -> Any:
     for kind, cls in _KINDS.items():
         if isinstance(value, cls):
             return {kind: dataclasses.asdict(value)}
+    if isinstance(value, eqx.Module):
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(value, eqx.is_array_like))]
+        content = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
+        return f"{type(value).__name__} {hashlib.sha256(content).hexdigest()}"
     return np.asarray(value).tolist()
 
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import t as student_t
 
 from .losses import Objective
@@ -114,7 +114,7 @@ def _prior_precision(
     return unit * np.concatenate(scales) ** 2
 
 
-def _coefficient_columns(network: WithUnknowns) -> Float[np.ndarray, " coefficients"]:
+def _coefficient_columns(network: WithUnknowns) -> Int[np.ndarray, " coefficients"]:
     """Where the coefficients of the unknowns, by name, are in the flattened parameters."""
     parameters = eqx.filter(network, eqx.is_inexact_array)
     marked = eqx.tree_at(

@@ -33,6 +33,7 @@ from .solution import ErrorMeter, Solution
 from .training import Budget, Trainer
 from .training.checkpoint import write_json
 from .training.loop import SECONDS_BETWEEN_CHECKPOINTS
+from .trust import error_estimate
 from .verdict import verdict
 
 
@@ -96,6 +97,7 @@ def run(
             known = known_solution(fitted, progress=progress)
             meter = None if known is None else ErrorMeter(fitted, known)
         say("errors, invariants, residual over time")
+        estimate = error_estimate(fitted, outcome.network, settings.num_times)
         result = {
             "problem": problem.name,
             "equation": problem.equation,
@@ -115,6 +117,8 @@ def run(
             "gemm_seconds": round(gemm_seconds() if unit_seconds is None else unit_seconds, 4),
             "held_out_residual": trainer.held_out_residual(),
             "relative_l2_error": None if meter is None else meter(outcome.network),
+            "estimated_error": None if estimate is None else estimate.overall,
+            "error_bound": None if estimate is None else estimate.largest_bound,
             "estimates": {name: one.to_json() for name, one in learned.items()},
             "final": outcome.records[-1] if outcome.records else {},
             "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},

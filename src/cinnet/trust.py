@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+import scipy.fft
+from jaxtyping import Float, Int
 
 from .derivatives import fourier_differentiation
 from .domains import Axis
@@ -29,8 +30,10 @@ from .reference.split import double_precision
 
 _POINTS = {0: 1, 1: 192, 2: 22, 3: 8}  # along an axis: at most a few hundred unknowns a component
 _BOUNDED_POINTS = {1: 65, 2: 21, 3: 9}
+_REFINEMENT = {0: 1, 1: 4, 2: 2, 3: 2}
 _STEPS_PER_LEVEL = 4
-_LEAST_STEPS = 200
+_LEAST_STEPS, _MOST_STEPS = 200, 400
+_EMPTY = 1e-4  # of the energy
 _GAMMA = 1 - 1 / math.sqrt(2)  # of the two-stage diagonally implicit Runge-Kutta method of order 2, which is L-stable
 
 
@@ -48,31 +51,35 @@ class ErrorEstimate:
         return None if self.bound is None else float(self.bound.max())
 
 
-def error_estimate(
-    problem: EvolutionProblem, network: Network, num_times: int, stability: float | None = None
-) -> ErrorEstimate | None:
-    """The error of a network by its residual at times that training did not see; None if u_t has no invertible factor.
+def error_estimate(problem: EvolutionProblem, network: Network, num_times: int) -> ErrorEstimate | None:
+    """The error of a network by its residual at times that training did not see.
 
-    `num_times` is the number of levels trained on. `stability` is the one-sided constant of the evolution operator for
-    the bound; on periodic boxes and for ODEs it is computed where it is not given.
+    `num_times` is the number of levels trained on. None where it cannot be had: u_t has no invertible factor, or the
+    solution is too fine for the grid of the error equation. The bound needs the problem's `stability`, which is computed
+    on periodic boxes and for ODEs where it is not stated.
     """
-    interval, grid = problem.interval, _Grid.of(problem)
-    steps = max(_LEAST_STEPS, _STEPS_PER_LEVEL * num_times + 1)
+    interval, grid, stability = problem.interval, _Grid.of(problem), problem.stability
+    steps = min(_MOST_STEPS, max(_LEAST_STEPS, _STEPS_PER_LEVEL * num_times + 1))
     step = interval.duration / steps
     middles = interval.start + step * (np.arange(steps) + 0.5)
+    ends = middles + step / 2
+    values = next(iter(predict(network, np.append(interval.start, ends), grid.points).values()))
+    if not np.isfinite(values).all():
+        return ErrorEstimate(ends, np.full(steps, np.inf), None, math.inf)
+    if not grid.resolves(values):
+        return None
     linear = _linearised(problem, network.bound(problem.residual_operator), network, middles, grid.points)
     mass = linear.slopes[(1, *(0,) * problem.box.dimension)]
     if not np.all(np.abs(np.linalg.det(mass)) > 1e-12):
         return None
-    drive = np.linalg.solve(mass, linear.values[..., None])[..., 0]
-    edges = _boundary_rows(problem, network, middles + step / 2, grid)
-    values = next(iter(predict(network, np.append(interval.start, middles + step / 2), grid.points).values()))
-    error = (values[0] - np.asarray(problem.initial_values(grid.points))).ravel()
-    weights = np.repeat(grid.weights, values.shape[-1])
-    sizes = np.sqrt(np.sum(values**2, axis=-1) @ grid.weights)
+    drive = np.linalg.solve(mass, _residual(problem, network, middles, grid)[..., None])[..., 0]
+    fine = grid.refined()
+    start_values = next(iter(predict(network, np.array([interval.start]), fine.points).values()))
+    start = fine.restricted(start_values - np.asarray(problem.initial_values(fine.points)), grid)[0]
+    edges = _boundary_rows(problem, network, ends, grid)
     matrices = {index: grid.derivative(index[1:]) for index in linear.slopes if not index[0]}
     computes_rates = stability is None and all(axis.periodic for axis in problem.box.axes)
-    errors, rates = [], []
+    error, errors, rates = start.ravel(), [], []
     for number in range(steps):
         total = sum(
             np.einsum("pij,pq->piqj", np.linalg.solve(mass[number], linear.slopes[index][number]), matrix)
@@ -82,15 +89,14 @@ def error_estimate(
         if computes_rates:
             rates.append(_largest_rate(matrix, number, rates))
         error = _advance(matrix, drive[number].ravel(), error, step, None if edges is None else edges.at(number))
-        errors.append(math.sqrt(float(weights @ error**2)))
-    errors = np.array(errors)
+        errors.append(grid.norm(error.reshape(start.shape)))
+    sizes = np.maximum([grid.norm(value) for value in values[1:]], np.finfo(np.float64).tiny)
     bound = None
     if computes_rates or stability is not None:
-        growth = np.full(steps, stability) if stability is not None else np.array(rates)
-        bound = _bound(growth, np.sqrt(np.sum(drive**2, axis=-1) @ grid.weights), _start_gap(grid, values, problem), step)
-        bound = bound / sizes[1:]
-    overall = math.sqrt(float(np.sum(errors**2) / np.sum(sizes[1:] ** 2)))
-    return ErrorEstimate(middles + step / 2, errors / sizes[1:], bound, overall)
+        growth = np.array(rates) if stability is None else np.full(steps, stability)
+        bound = _bound(growth, np.array([grid.norm(one) for one in drive]), grid.norm(start), step) / sizes
+    overall = float(np.linalg.norm(errors) / np.linalg.norm(sizes))
+    return ErrorEstimate(ends, np.array(errors) / sizes, bound, overall)
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,17 @@ class _Grid:
     @classmethod
     def of(cls, problem: EvolutionProblem) -> "_Grid":
         dimension = problem.box.dimension
-        axes = tuple((a, _POINTS[dimension] if a.periodic else _BOUNDED_POINTS[dimension]) for a in problem.box.axes)
+        counts = (_POINTS[dimension] if a.periodic else _BOUNDED_POINTS[dimension] for a in problem.box.axes)
+        return cls.with_counts(tuple(zip(problem.box.axes, counts, strict=True)))
+
+    def refined(self) -> "_Grid":
+        factor = _REFINEMENT[len(self.axes)]
+        return self.with_counts(
+            tuple((axis, factor * n if axis.periodic else factor * (n - 1) + 1) for axis, n in self.axes)
+        )
+
+    @classmethod
+    def with_counts(cls, axes: tuple[tuple[Axis, int], ...]) -> "_Grid":
         nodes = [_nodes(axis, count) for axis, count in axes]
         mesh = np.meshgrid(*nodes, indexing="ij")
         points = np.stack([m.ravel() for m in mesh], axis=-1) if mesh else np.zeros((1, 0))
@@ -112,6 +128,38 @@ class _Grid:
         for axis, count in axes:
             weights = np.kron(weights, _mean_weights(axis, count))
         return cls(points, weights, axes)
+
+    def restricted(self, values: Float[np.ndarray, "times points components"], coarse: "_Grid") -> np.ndarray:
+        """Values on a coarser grid without the modes that it cannot tell from others."""
+        shape = (len(values), *(count for _, count in self.axes), values.shape[-1])
+        values = values.reshape(shape)
+        for number, ((axis, many), (_, few)) in enumerate(zip(self.axes, coarse.axes, strict=True), start=1):
+            along = np.moveaxis(values, number, -1)
+            if axis.periodic:
+                modes = np.fft.rfft(along, norm="forward")[..., : few // 2 + 1]
+                modes[..., -1] *= few % 2  # the highest mode of an even grid has no phase
+                along = np.fft.irfft(modes, few, norm="forward")
+            else:
+                modes = scipy.fft.dct(along, type=1)[..., :few] / (many - 1)
+                modes[..., -1] = 0.0
+                along = scipy.fft.idct(modes * (few - 1), type=1)
+            values = np.moveaxis(along, -1, number)
+        return values.reshape(len(values), -1, values.shape[-1])
+
+    def norm(self, values: Float[np.ndarray, "points components"]) -> float:
+        """The root mean square over the box."""
+        return math.sqrt(float(np.sum(values**2, axis=-1) @ self.weights))
+
+    def resolves(self, values: Float[np.ndarray, "times points components"]) -> bool:
+        """Whether the finest third of the modes along every axis is nearly empty."""
+        shape = (len(values), *(count for _, count in self.axes), values.shape[-1])
+        for number, (axis, count) in enumerate(self.axes, start=1):
+            along = np.moveaxis(values.reshape(shape), number, -1)
+            modes = np.abs(np.fft.rfft(along) if axis.periodic else scipy.fft.dct(along, type=1)) ** 2
+            modes = modes.reshape(-1, modes.shape[-1]).sum(axis=0)
+            if modes[2 * len(modes) // 3 :].sum() > _EMPTY * modes.sum():
+                return False
+        return True
 
     def derivative(self, orders: Sequence[int]) -> Float[np.ndarray, "points points"]:
         product = np.eye(1)
@@ -161,6 +209,17 @@ class _Linearised:
     slopes: dict[MultiIndex, Float[np.ndarray, "times points equations components"]]
 
 
+def _residual(problem: EvolutionProblem, network: Network, times: np.ndarray, grid: _Grid) -> np.ndarray:
+    """The residual on the grid, without what is too fine for it."""
+    fine = grid.refined()
+    operator = network.bound(problem.residual_operator)
+    known = predict(network, times, fine.points, problem.derivatives)
+    with double_precision():
+        derivatives = {index: jnp.asarray(values, jnp.float64) for index, values in known.items()}
+        values = jax.jit(lambda d: apply_operator(operator, d, jnp.asarray(times), jnp.asarray(fine.points)))(derivatives)
+    return fine.restricted(np.asarray(values), grid)
+
+
 def _linearised(
     problem: EvolutionProblem, operator: Operator, network: Network, times: np.ndarray, points: np.ndarray
 ) -> _Linearised:
@@ -186,7 +245,7 @@ def _linearised(
 class _BoundaryRows:
     """Which rows of the system the boundary conditions take the place of, and what they say."""
 
-    rows: Float[np.ndarray, " conditions"]
+    rows: Int[np.ndarray, " conditions"]
     matrix: Float[np.ndarray, "times conditions unknowns"]
     values: Float[np.ndarray, "times conditions"]
 
@@ -253,11 +312,6 @@ def _advance(matrix: np.ndarray, drive: np.ndarray, error: np.ndarray, step: flo
 def _largest_rate(matrix: np.ndarray, number: int, known: list[float]) -> float:
     """The one-sided constant; it changes slowly, so every tenth is computed."""
     return known[-1] if number % 10 else float(np.linalg.eigvalsh((matrix + matrix.T) / 2)[-1])
-
-
-def _start_gap(grid: _Grid, values: np.ndarray, problem: EvolutionProblem) -> float:
-    gap = values[0] - np.asarray(problem.initial_values(grid.points))
-    return math.sqrt(float(np.sum(gap**2, axis=-1) @ grid.weights))
 
 
 def _bound(rates: np.ndarray, drives: np.ndarray, start: float, step: float) -> Float[np.ndarray, " times"]:

@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -133,4 +133,6 @@ class LearnedField(eqx.Module):
 
 
 AnyUnknown = Unknown | UnknownField
-Realised = Callable[..., Array] | Float[Array, ""]
+# The annotation of a number in an equation that may be unknown. To a type checker it is anything, because equations
+# only ever see the number.
+Parameter = Any if TYPE_CHECKING else float | Unknown

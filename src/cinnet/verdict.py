@@ -16,14 +16,20 @@ _ENDINGS = {
 
 
 def verdict(result: Mapping[str, Any]) -> str:
-    """One or two sentences on how far a run can be trusted; without a reference it never says that all is well."""
+    """A few sentences on how far a run can be trusted.
+
+    By the error against a reference if there is one, else by the error that the residual implies, and where that is
+    not known either, it never says that all is well.
+    """
     ending = _ENDINGS[result["status"]]
-    error = result["relative_l2_error"]
-    if error is not None:
-        return f"{_judged(error)} {ending}"
     trained, held_out = result["final"].get("residual"), result["held_out_residual"]
+    if result["relative_l2_error"] is not None:
+        return f"{_judged(result['relative_l2_error'], 'the relative L2 error against the reference is')} {ending}"
     if trained is None or not held_out < float("inf"):
         return f"Not to be trusted: nothing was trained. {ending}"
+    if result.get("estimated_error") is not None:
+        means = "its residual implies a relative L2 error of about"
+        return f"{_judged(result['estimated_error'], means)} There is no reference to compare with. {ending}"
     ratio = held_out / max(trained, 1e-300)
     if ratio > _GENERALISES:
         return (
@@ -36,12 +42,8 @@ def verdict(result: Mapping[str, Any]) -> str:
     )
 
 
-def _judged(error: float) -> str:
-    against = f"the relative L2 error against the reference is {error:.1e}"
+def _judged(error: float, means: str) -> str:
     if not error < float("inf"):
         return "Wrong: the solution is not finite."
-    if error <= _GOOD_ERROR:
-        return f"Right: {against}."
-    if error <= _FAIR_ERROR:
-        return f"Roughly right: {against}."
-    return f"Wrong: {against}."
+    word = "Right" if error <= _GOOD_ERROR else "Roughly right" if error <= _FAIR_ERROR else "Wrong"
+    return f"{word}: {means} {error:.1e}."

@@ -9,14 +9,15 @@ interfaces of width sqrt(d / r). Continued periodically, both initial values hav
 import jax.numpy as jnp
 
 from ..domains import Box, Periodic
+from ..unknowns import Parameter
 from .base import EvolutionProblem, Invariant
 
 
 class AllenCahn(EvolutionProblem):
     """u_t - d u_xx + r (u^3 - u) = 0 with u(0, x) = x^2 cos(pi x) (Eq. ac)."""
 
-    diffusivity: float = 1e-4
-    reaction: float = 5.0
+    diffusivity: Parameter = 1e-4
+    reaction: Parameter = 5.0
 
     space = Periodic(-1.0, 1.0)
     equation = r"u_t - d\,u_{xx} + r\,(u^3 - u) = 0"
@@ -40,8 +41,8 @@ class AllenCahn2D(EvolutionProblem):
     The initial value is cos(pi x) cos(pi y) (1 - exp(-(x^2 + y^2))).
     """
 
-    diffusivity: float = 1e-4
-    reaction: float = 5.0
+    diffusivity: Parameter = 1e-4
+    reaction: Parameter = 5.0
 
     space = Box(Periodic(-1.0, 1.0), Periodic(-1.0, 1.0))
     equation = r"u_t - d\,\Delta u + r\,(u^3 - u) = 0"

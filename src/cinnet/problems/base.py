@@ -63,6 +63,9 @@ class EvolutionProblem(eqx.Module):
     components in two dimensions, which then returns a tuple. A component named by `Complex` arrives as one complex
     field.
 
+    `stability` is the one-sided constant of the evolution operator, (v - w, N[w] - N[v]) <= stability |v - w|^2, for the
+    error bound where it is known; on periodic boxes it is computed otherwise.
+
     Parameters that are to be learned are given as `Unknown` or `UnknownField`, and what was measured of the solution
     as `observations`.
     """
@@ -72,6 +75,7 @@ class EvolutionProblem(eqx.Module):
     components: ClassVar[tuple[str, ...]] = ("u",)
     boundary: ClassVar[tuple[BoundaryCondition, ...]] = ()
     equation: ClassVar[str] = ""
+    stability: ClassVar[float | None] = None
     observations: tuple[Observations, ...] = eqx.field(default=(), kw_only=True, converter=_as_tuple, static=True)
 
     @abc.abstractmethod

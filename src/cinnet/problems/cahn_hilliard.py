@@ -9,14 +9,15 @@ state u = 0 the fastest mode has wave number sqrt(d / (2 g)), near 70, and grows
 import jax.numpy as jnp
 
 from ..domains import Periodic
+from ..unknowns import Parameter
 from .base import EvolutionProblem, Invariant
 
 
 class CahnHilliard(EvolutionProblem):
     """u_t + g u_xxxx - d (u^3 - u)_xx = 0 with u(0, x) = -cos(2 pi x) (Eq. ch)."""
 
-    gradient_energy: float = 1e-6
-    mobility: float = 1e-2
+    gradient_energy: Parameter = 1e-6
+    mobility: Parameter = 1e-2
 
     space = Periodic(-1.0, 1.0)
     equation = r"u_t + g\,u_{xxxx} - d\,(u^3 - u)_{xx} = 0"

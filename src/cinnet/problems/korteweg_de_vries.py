@@ -9,14 +9,15 @@ into solitons (Zabusky and Kruskal 1965). Mass, momentum and energy are conserve
 import jax.numpy as jnp
 
 from ..domains import Periodic
+from ..unknowns import Parameter
 from .base import EvolutionProblem, Invariant
 
 
 class KortewegDeVries(EvolutionProblem):
     """u_t + a u u_x + m^2 u_xxx = 0 with u(0, x) = cos(pi x) (Eq. kdv)."""
 
-    advection: float = 1.0
-    dispersion: float = 0.022
+    advection: Parameter = 1.0
+    dispersion: Parameter = 0.022
 
     space = Periodic(-1.0, 1.0)
     equation = r"u_t + a\,u\,u_x + m^2\,u_{xxx} = 0"

@@ -1,4 +1,4 @@
-"""What a solution can be compared with: the closed form a problem states, or else a spectral reference."""
+"""What a solution can be compared with: the closed form a problem states, else a spectral or an ODE reference."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -6,7 +6,9 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.integrate import solve_ivp
 
+from ..fields import apply_operator
 from ..problems.base import EvolutionProblem
 from .solver import cached_reference, reference_solution
 from .split import double_precision
@@ -43,6 +45,44 @@ def _differentiated(function: Callable, axis: int) -> Callable:
     return derivative
 
 
+class OdeSolution:
+    """The solution of a system of ordinary differential equations by SciPy's method of order 8, to near rounding."""
+
+    def __init__(self, problem: EvolutionProblem):
+        operator = problem.residual_operator
+        nowhere = jnp.zeros((1, 0))
+
+        def residual(rate, state, t):
+            return apply_operator(operator, {(1,): rate[None, None], (0,): state[None, None]}, t[None], nowhere)[0, 0]
+
+        def velocity(t, state):
+            rest = jnp.zeros_like(state)
+            return -jnp.linalg.solve(jax.jacobian(residual)(rest, state, t), residual(rest, state, t))
+
+        with double_precision():
+            compiled = jax.jit(velocity)
+            start = np.asarray(problem.initial_values(np.zeros((1, 0))))[0].astype(np.float64)
+            span = (problem.interval.start, problem.interval.end)
+            found = solve_ivp(
+                lambda t, y: np.asarray(compiled(jnp.asarray(t, jnp.float64), jnp.asarray(y, jnp.float64))),
+                span,
+                start,
+                method="DOP853",
+                rtol=_ODE_TOLERANCE,
+                atol=_ODE_TOLERANCE * max(1.0, float(np.abs(start).max())),
+                dense_output=True,
+            )
+        if not found.success:
+            raise ValueError(f"problem {problem.name}: SciPy could not solve it to the end ({found.message}).")
+        self._at = found.sol
+
+    def on_grid(self, times, points, derivative: tuple[int, ...] | None = None) -> np.ndarray:
+        return np.moveaxis(self._at(np.asarray(times, np.float64)), 0, -1)[:, None, :]
+
+
+_ODE_TOLERANCE = 1e-11
+
+
 def known_solution(
     problem: EvolutionProblem, *, compute: bool = True, progress: Callable[[str], None] | None = None
 ) -> KnownSolution | None:
@@ -52,6 +92,8 @@ def known_solution(
     """
     if problem.has_exact_solution:
         return ClosedForm(problem)
+    if problem.box.dimension == 0:
+        return OdeSolution(problem)
     if not problem.box.periodic:
         return None
     return reference_solution(problem, progress=progress) if compute else cached_reference(problem)

@@ -1,0 +1,75 @@
+"""Standard errors against closed forms, on equations whose sensitivities are known."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cinnet
+from cinnet import EvolutionProblem, Observations, Unknown
+from cinnet.unknowns import Parameter
+
+
+class Decay(EvolutionProblem):
+    rate: Parameter = 1.0
+
+    time = (0.0, 2.0)
+
+    def residual(self, u, t):
+        return u.t + self.rate * u
+
+    def initial(self):
+        return 1.0
+
+    def exact(self, t):
+        return jnp.exp(-self.rate * t)
+
+
+RATE, NOISE = 1.3, 0.01
+
+
+@pytest.fixture(scope="module")
+def solution(tmp_path_factory):
+    random = np.random.default_rng(0)
+    times = random.uniform(0, 2, 60)
+    values = np.exp(-RATE * times) + NOISE * random.standard_normal(60)
+    problem = Decay(rate=Unknown(0.5, lower=0.0), observations=Observations(times, None, values))
+    folder = tmp_path_factory.mktemp("runs") / "decay"
+    return cinnet.solve(problem, grid=(20, 1), hidden=(8, 8), dtype="float64", folder=folder), folder
+
+
+def test_estimate_and_standard_error_are_those_of_least_squares(solution):
+    found = solution[0].estimates["rate"]
+    observed = solution[0].problem.observations[0]
+
+    def fitted(rate):
+        return np.exp(-rate * observed.times)
+
+    rates = np.linspace(1.0, 1.6, 6001)
+    best = rates[np.argmin([np.sum((fitted(rate) - observed.values) ** 2) for rate in rates])]
+    assert found.value == pytest.approx(best, abs=2e-3)
+    noise = np.sqrt(np.sum((fitted(best) - observed.values) ** 2) / 59)
+    sensitivity = observed.times * fitted(best)
+    assert found.standard_error == pytest.approx(noise / np.linalg.norm(sensitivity), rel=0.02)
+    assert found.lower < RATE < found.upper
+
+
+def test_solution_is_compared_with_the_equation_that_was_found(solution):
+    result = solution[0].result
+    assert result["relative_l2_error"] < 1e-3
+    assert float(solution[0].known_problem.rate) == pytest.approx(result["estimates"]["rate"]["value"])
+
+
+def test_run_folder_gives_it_back(solution):
+    loaded = cinnet.load(solution[1], Decay(rate=Unknown(0.5, lower=0.0), observations=solution[0].problem.observations))
+    assert loaded.estimates == solution[0].estimates
+    np.testing.assert_array_equal(loaded(1.0), solution[0](1.0))
+
+
+def test_without_data_there_is_no_standard_error():
+    solution = cinnet.solve(Decay(rate=Unknown(0.5)), grid=(4, 1), hidden=(4,), reference=False)
+    assert solution.estimates["rate"].standard_error is None
+
+
+def test_unknowns_need_one_window():
+    with pytest.raises(ValueError, match=r"windows=2: the unknowns \['rate'\] need windows=1"):
+        cinnet.solve(Decay(rate=Unknown(0.5)), grid=(4, 1), hidden=(4,), windows=2, num_mesh_intervals=4)

@@ -1,0 +1,110 @@
+"""The gallery: every forward example with the default preset, its error and its time.
+
+    python validation/gallery.py [--only advection wave ...]
+
+Runs are kept under runs/gallery and go on if they were interrupted. The table is printed and written to
+validation/results/gallery.json, from which `docs/gallery.md` is made.
+"""
+
+import argparse
+import importlib.util
+import inspect
+import json
+from pathlib import Path
+
+import cinnet
+from cinnet.folders import RESULT_FILE, read_json
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).parent / "results" / "gallery.json"
+PAGE = ROOT / "docs" / "gallery.md"
+SECONDS = 600.0
+LINEAR, NONLINEAR = 1e-3, 1e-2
+FORWARD = {
+    "advection": LINEAR,
+    "heat_dirichlet": LINEAR,
+    "heat_neumann": LINEAR,
+    "heat_3d": LINEAR,
+    "wave": LINEAR,
+    "burgers": NONLINEAR,
+    "fisher_kpp": NONLINEAR,
+    "kuramoto_sivashinsky": NONLINEAR,
+    "swift_hohenberg": NONLINEAR,
+    "schroedinger": NONLINEAR,
+    "gray_scott": NONLINEAR,
+    "shallow_water": NONLINEAR,
+    "lotka_volterra": NONLINEAR,
+}
+
+
+def example(name: str):
+    """The module of an example, and the problem class that it defines."""
+    specification = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    (problem,) = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, cinnet.EvolutionProblem) and value.__module__ == name
+    ]
+    return module, problem
+
+
+def code_lines(problem: type) -> int:
+    """Lines of user code: of the class, without blank lines and its docstring."""
+    lines = [line.strip() for line in inspect.getsource(problem).splitlines()]
+    return sum(bool(line) and not line.startswith('"""') for line in lines)
+
+
+def measured(name: str) -> dict:
+    module, problem = example(name)
+    folder = Path("runs/gallery") / name
+    if (folder / RESULT_FILE).exists():
+        result = read_json(folder / RESULT_FILE)
+    else:
+        result = cinnet.solve(problem(), grid=module.GRID, budget=SECONDS, folder=folder).result
+    kept = ("relative_l2_error", "estimated_error", "wall_seconds", "gemm_seconds", "status", "verdict")
+    return {"title": problem.__doc__.splitlines()[0], "grid": module.GRID, "lines": code_lines(problem)} | {
+        key: result.get(key) for key in kept
+    }
+
+
+def page(results: dict) -> str:
+    rows = [
+        "# Gallery",
+        "",
+        "Problems that nobody tuned for, each one file in `examples/`, solved with the default preset on two cores. "
+        "The error is against a closed form, a spectral reference or SciPy; the estimate is what the residual alone "
+        "implies. Made by `python validation/gallery.py`.",
+        "",
+        "| example | equation | (N_t, N_x) | lines | relative L2 error | estimate | bar | seconds |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, bar in FORWARD.items():
+        if name not in results:
+            continue
+        one = results[name]
+        estimate = "" if one["estimated_error"] is None else f"{one['estimated_error']:.1e}"
+        met = "" if one["relative_l2_error"] <= bar and one["wall_seconds"] <= SECONDS else " (missed)"
+        rows.append(
+            f"| `examples/{name}.py` | {one['title']} | "
+            f"{tuple(one['grid'])} | {one['lines']} | {one['relative_l2_error']:.1e} | {estimate} | {bar:.0e}{met} | "
+            f"{one['wall_seconds']:.0f} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=sorted(FORWARD), default=list(FORWARD))
+    arguments = parser.parse_args()
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for name in arguments.only:
+        results[name] = one = measured(name)
+        RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+        PAGE.write_text(page(results))
+        print(f"{name:22} {one['relative_l2_error']:.2e} (bar {FORWARD[name]:.0e})  {one['wall_seconds']:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
