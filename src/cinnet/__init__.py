@@ -33,6 +33,7 @@ _HOMES = {
     "Unknown": "unknowns",
     "UnknownField": "unknowns",
     "dirichlet": "conditions",
+    "extend": "runs",
     "latin_hypercube": "sampling",
     "load": "runs",
     "neumann": "conditions",

@@ -40,7 +40,8 @@ def describe(problem: EvolutionProblem) -> dict[str, Any]:
     values = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}
     names = {cls: name for name, cls in PROBLEMS.items()}
     return {
-        "name": names.get(type(problem), problem.name),
+        "name": names.get(problem.stated_class, problem.name),
+        **({"until": problem.interval.end} if problem.is_extended else {}),
         "parameters": {name: _describe_value(value) for name, value in values.items() if name != "observations"},
         "observations": [one.digest for one in problem.observations],
     }
@@ -85,7 +86,8 @@ def read_config(folder: Path, problem: EvolutionProblem | None = None) -> tuple[
         settings = Settings.from_json(config["settings"])
         if problem is None:
             problem = described_problem(config["problem"], load_observations(folder / OBSERVATIONS_FILE))
-        return problem, settings
+        until = config["problem"].get("until")
+        return (problem if until is None else problem.until(until)), settings
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path} is not the configuration of a run ({type(error).__name__}: {error}).") from None
 

@@ -23,7 +23,7 @@ def reproduction(problem: EvolutionProblem, settings: Settings) -> str:
     names = {cls: name for name, cls in PROBLEMS.items()}
     stages = _stage_flags(settings.stages, usual.stages)
     parameters = _changed_parameters(problem)
-    if stages is None or parameters or "network" in changed:
+    if stages is None or parameters or "network" in changed or problem.is_extended:
         return _python_call(problem, settings, changed, parameters, stages == [])
     place = names.get(type(problem), f"path/to/file.py:{problem.name}")
     flags = ["--method", settings.method, "--preset", settings.preset, "--grid", *map(str, grid)]
@@ -54,13 +54,16 @@ def _changed_parameters(problem: EvolutionProblem) -> dict[str, Any]:
     changed = {}
     for field in dataclasses.fields(problem):
         value = getattr(problem, field.name)
-        if not (isinstance(value, int | float) and value == field.default):
+        if field.name == "observations":
+            changed |= {"observations": "..."} if value else {}
+        elif not (isinstance(value, int | float) and value == field.default):
             changed[field.name] = value
     return changed
 
 
 def _python_call(problem, settings: Settings, changed: dict[str, Any], parameters: dict[str, Any], usual: bool) -> str:
     made = f"{problem.name}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
+    made += f".until({problem.interval.end})" if problem.is_extended else ""
     arguments = [made, repr(settings.method), repr(settings.preset), f"seed={settings.seed}"]
     arguments.append(f"grid=({settings.num_times}, {settings.num_points})")
     arguments += [f"{name}={value!r}" for name, value in changed.items()]

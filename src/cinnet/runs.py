@@ -1,5 +1,6 @@
 """One call from a problem to its solution, with everything a run leaves on disk."""
 
+import dataclasses
 import inspect
 import platform
 import textwrap
@@ -23,6 +24,7 @@ from .folders import (
     read_json,
     save_observations,
 )
+from .networks import Network, Windows
 from .presets import resolve_settings
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
@@ -72,10 +74,12 @@ def run(
     progress: Callable[[str], None] | None = None,
     checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
     unit_seconds: float | None = None,
+    solved: tuple[Network, ...] = (),
 ) -> Solution:
     """Train as the settings say and report; see `solve`.
 
-    `progress` receives a line on what is done after training. `unit_seconds` is `gemm_seconds()` where it is known.
+    `progress` receives a line on what is done after training. `unit_seconds` is `gemm_seconds()` where it is known,
+    and `solved` the networks of the first windows.
     """
     budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
     folder = None if folder is None else Path(folder)
@@ -87,9 +91,11 @@ def run(
             save_observations(folder / OBSERVATIONS_FILE, problem.observations)
         known = known_solution(problem, compute=False) if reference and not problem.unknowns else None
         meter = None if known is None else ErrorMeter(problem, known)
-        trainer = Trainer(problem, settings, folder, watch, meter and meter.between, checkpoint_seconds)
+        trainer = Trainer(problem, settings, folder, watch, meter and meter.between, checkpoint_seconds, solved)
         if folder is not None:
             write_json(folder / CONFIG_FILE, config)
+            if solved:
+                trainer.save(folder)
         outcome = trainer.run(budget)
         say = progress or (lambda message: None)
         learned, fitted = trainer.estimates(), trainer.known_problem()
@@ -129,6 +135,49 @@ def run(
         if folder is not None:
             solution.write_outcome(folder)
     return solution
+
+
+def extend(
+    solution: Solution,
+    until: float,
+    *,
+    budget: float | Budget | None = None,
+    folder: str | Path | None = None,
+    reference: bool = True,
+    watch: Callable[[dict[str, float]], None] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Solution:
+    """Carry a solution on to a later time, by more windows of the length that it has; what is solved stays as it is.
+
+    Each new window starts from the values at the end of the one before; the history of its network starts anew.
+    """
+    problem, settings, pieces = extension(solution, until)
+    options = {"budget": budget, "folder": folder, "reference": reference, "watch": watch, "progress": progress}
+    return run(problem, settings, **options, solved=pieces)
+
+
+def extension(solution: Solution, until: float) -> tuple[EvolutionProblem, Settings, tuple[Network, ...]]:
+    """The problem, the settings and the networks with which a solution is carried on."""
+    if solution.problem.unknowns:
+        raise ValueError(f"until={until}: a solution with unknowns cannot be carried on; solve `known_problem` instead.")
+    interval, settings = solution.problem.interval, solution.settings
+    length = interval.duration / settings.windows
+    windows = round((until - interval.start) / length)
+    if windows <= settings.windows or abs(interval.start + windows * length - until) > 1e-9 * length * windows:
+        following = interval.end + length
+        raise ValueError(
+            f"until={until} is not the end of a later window; they are {length:g} long, so take {following:g}, "
+            f"{following + length:g}, ..."
+        )
+    nodes = settings.num_mesh_intervals
+    longer = dataclasses.replace(
+        settings,
+        windows=windows,
+        num_times=settings.num_times // settings.windows * windows,
+        num_mesh_intervals=None if nodes is None else nodes // settings.windows * windows,
+    )
+    network = solution.network
+    return solution.problem.until(until), longer, network.pieces if isinstance(network, Windows) else (network,)
 
 
 def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solution:

@@ -5,7 +5,7 @@ import click
 from .look import doctor, list_names, reference
 from .reproduce import reproduce
 from .results import compare, evaluate, report
-from .solve import resume, solve
+from .solve import extend, resume, solve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,5 +23,5 @@ def main() -> None:
     """
 
 
-for _command in (list_names, solve, resume, evaluate, compare, report, reproduce, reference, doctor):
+for _command in (list_names, solve, resume, extend, evaluate, compare, report, reproduce, reference, doctor):
     main.add_command(_command)

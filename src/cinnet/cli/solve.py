@@ -1,4 +1,4 @@
-"""Commands that train: solve, resume."""
+"""Commands that train: solve, resume, extend."""
 
 import ast
 import dataclasses
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ..settings import METHODS, PRESETS, Settings
-from .common import ProblemChoice, RunFolder, friendly_errors, load_problem
+from .common import ProblemChoice, RunFolder, friendly_errors, load_problem, load_run
 
 _OWN_FLAGS = ("method", "preset", "seed", "num_times", "num_points", "stages", "network")
 FLAGGED = [one for one in dataclasses.fields(Settings) if one.name not in _OWN_FLAGS]
@@ -149,8 +149,26 @@ def resume(run: Path, budget, checkpoint_seconds, problem, tensorboard, as_json)
     _train(problem or "", equation, settings, run, budget, checkpoint_seconds, tensorboard, as_json)
 
 
+@click.command(epilog="Example: cinnet extend runs/first --until 2 --output runs/longer")
+@click.argument("run", type=RunFolder())
+@click.option("--until", type=float, required=True, help="The later end of the time interval.")
+@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Default: RUN-until-T.")
+@click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds of training at most.")
+@click.option("--problem", type=ProblemChoice(), help="The problem, where it is not a built-in one.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def extend(run: Path, until: float, output, budget, problem, as_json) -> None:
+    """Carry the solution in a RUN folder on to a later time, without solving again what is solved."""
+    from ..runs import extension
+
+    solution = load_run(run, problem)
+    with friendly_errors():
+        equation, settings, pieces = extension(solution, until)
+    folder = output or run.with_name(f"{run.name}-until-{until:g}")
+    _train(problem or "", equation, settings, folder, budget, 20.0, False, as_json, pieces)
+
+
 def _train(
-    problem: str, equation, settings: Settings, folder: Path, budget, checkpoint_seconds, tensorboard, as_json
+    problem: str, equation, settings: Settings, folder: Path, budget, checkpoint_seconds, tensorboard, as_json, solved=()
 ) -> None:
     import matplotlib
 
@@ -180,6 +198,7 @@ def _train(
             watch=watch,
             progress=display.say,
             checkpoint_seconds=checkpoint_seconds,
+            solved=solved,
         )
         display.say("figures and report")
         save_figures(all_figures(solution.diagnostics, solution.records, solution.title), folder)

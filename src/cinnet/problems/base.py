@@ -172,6 +172,25 @@ class EvolutionProblem(eqx.Module):
             object.__setattr__(copy, field.name, values.get(field.name, getattr(self, field.name)))
         return copy
 
+    def until(self, end: float) -> "EvolutionProblem":
+        """The same problem up to another time."""
+        cls = self.stated_class
+        interval = TimeInterval(self.interval.start, end)
+        about = {"time": interval, "_states": cls, "__module__": cls.__module__, "__doc__": cls.__doc__}
+        copy = object.__new__(type(cls.__name__, (cls,), about))
+        for field in dataclasses.fields(self):
+            object.__setattr__(copy, field.name, getattr(self, field.name))
+        return copy
+
+    @property
+    def stated_class(self) -> type["EvolutionProblem"]:
+        """The class that states the problem, also where `until` made another one of it."""
+        return getattr(type(self), "_states", type(self))
+
+    @property
+    def is_extended(self) -> bool:
+        return type(self) is not self.stated_class
+
     @property
     def derivatives(self) -> frozenset[MultiIndex]:
         """The derivatives the residual reads, as multi-indices (t, x, y, ...)."""

@@ -133,7 +133,8 @@ class Trainer:
 
     With a folder, the state is saved there every `checkpoint_seconds`, and a trainer made again on the same folder
     goes on from it. `watch(record)` is called with every record. `error_of(network, start, end)` is the error of the
-    network of one window, which lies between these times.
+    network of one window, which lies between these times. `solved` are the networks of the first windows where these
+    are known from another run.
     """
 
     def __init__(
@@ -144,6 +145,7 @@ class Trainer:
         watch: Callable[[dict[str, float]], None] | None = None,
         error_of: ErrorOf | None = None,
         checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
+        solved: tuple[Network, ...] = (),
     ):
         self.checkpoint_seconds = checkpoint_seconds
         self.problem, self.settings, self.folder = problem, settings, folder
@@ -155,7 +157,10 @@ class Trainer:
         self.records: list[dict[str, float]] = []
         self.position = Position()
         self._stop_requested: Callable[[], bool] = lambda: False
-        self.state = self._first_state(build_network(problem, settings), ())
+        if len(solved) >= settings.windows:
+            raise ValueError(f"windows={settings.windows}: {len(solved)} of them are solved, so nothing is left to do.")
+        self.position = replace(self.position, outcomes=(_WINDOW_OUTCOMES[0],) * len(solved))
+        self.state = self._first_state(solved[-1] if solved else build_network(problem, settings), solved)
         if folder is not None and (folder / CHECKPOINT_FILE).exists():
             self._restore(folder)
 

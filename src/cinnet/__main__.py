@@ -1,0 +1,5 @@
+"""`python -m cinnet` is the command `cinnet`."""
+
+from .cli import main
+
+main()

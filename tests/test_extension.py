@@ -1,0 +1,67 @@
+"""Carrying a finished run on to a later time."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cinnet
+from cinnet import EvolutionProblem
+from cinnet.settings import Stage
+from cinnet.unknowns import Parameter
+
+
+class Decay(EvolutionProblem):
+    rate: Parameter = 1.3
+
+    def residual(self, u, t):
+        return u.t + self.rate * u
+
+    def initial(self):
+        return 1.0
+
+    def exact(self, t):
+        return jnp.exp(-self.rate * t)
+
+
+SETTINGS = {"grid": (8, 1), "windows": 2, "hidden": (6,), "stages": (Stage("levenberg-marquardt", 40),)}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    first = cinnet.solve(Decay(), **SETTINGS, folder=folder / "first")
+    return first, cinnet.extend(first, 2.0, folder=folder / "longer"), folder
+
+
+def test_later_times_are_solved_and_earlier_ones_kept(runs):
+    first, longer, _ = runs
+    assert longer.settings.windows == 4
+    assert longer.settings.num_times == 16
+    early, late = np.linspace(0, 1, 11), np.linspace(1.05, 2, 11)
+    np.testing.assert_array_equal(longer(early), first(early))
+    np.testing.assert_allclose(longer(late), np.exp(-1.3 * late), rtol=2e-3)
+    assert longer.result["relative_l2_error"] < 2e-3
+    assert longer.result["steps"] <= 80
+    assert longer.records[0]["window"] == 2
+
+
+def test_extended_run_is_a_run_like_any_other(runs):
+    _, longer, folder = runs
+    loaded = cinnet.load(folder / "longer", Decay())
+    assert loaded.problem.interval.end == 2.0
+    assert loaded.problem.name == "Decay"
+    times = np.linspace(0, 2, 7)
+    np.testing.assert_array_equal(loaded(times), longer(times))
+    assert "until(2.0)" in longer.result["reproduce"]
+    again = cinnet.extend(longer, 2.5)
+    np.testing.assert_allclose(again(2.5), np.exp(-1.3 * 2.5), rtol=5e-3)
+
+
+def test_errors(runs):
+    first, _, _ = runs
+    for until in (1.0, 0.5, 1.7, -3.0):
+        with pytest.raises(ValueError, match=rf"until={until} is not the end of a later window.*take 1\.5, 2"):
+            cinnet.extend(first, until)
+    unknown = cinnet.solve(Decay(rate=cinnet.Unknown(1.0)), grid=(4, 1), hidden=(4,), reference=False)
+    with pytest.raises(ValueError, match="unknowns cannot be carried on"):
+        cinnet.extend(unknown, 2.0)
