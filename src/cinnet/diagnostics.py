@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .metrics import invariants, predict, relative_error_over_time, residual_over_time
-from .networks import CinNet, Network, Windows
-from .networks.exact_initial import ExactInitial
+from .networks import CinNet, ExactBoundary, ExactInitial, Network, Windows, WithUnknowns
 from .problems.base import EvolutionProblem
 from .reference import KnownSolution
 from .training.checkpoint import write_atomically
@@ -184,10 +183,15 @@ def _invariants(problem, network, reference: KnownSolution | None, times, points
     return {name: OverTime(ours[name], exact.get(name), declared[name].conserved) for name in declared}
 
 
+def _innermost(network: Network) -> Network:
+    while isinstance(network, ExactInitial | ExactBoundary | WithUnknowns):
+        network = network.inner
+    return network
+
+
 def _gates(network: Network) -> tuple[np.ndarray, ...]:
     pieces = network.pieces if isinstance(network, Windows) else (network,)
-    inner = [piece.inner if isinstance(piece, ExactInitial) else piece for piece in pieces]
-    layered = [piece for piece in inner if isinstance(piece, CinNet)]
+    layered = [inner for inner in map(_innermost, pieces) if isinstance(inner, CinNet)]
     if not layered or layered[0].layers[0].gate is None:
         return ()
     return tuple(

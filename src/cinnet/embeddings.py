@@ -23,6 +23,9 @@ def default_harmonics(box: Box, spatial_order: int) -> tuple[int, ...]:
     return (2,) * periodic
 
 
+_MIRRORED_HARMONICS = 5
+
+
 class Embedding(eqx.Module):
     """Maps a point of a box to the spatial input features of a network.
 
@@ -33,7 +36,8 @@ class Embedding(eqx.Module):
     in two (Eq. periodic_embedding_2d) and three by all products of one cosine or sine for each axis. These
     products, the paper's, hold no constant and no function of one coordinate alone, so that even u = cos(w x)
     is not linear in them. `tensor="complete"` takes products of the full one-dimensional features instead,
-    constant included. Bounded axes enter as one coordinate each, scaled to [-1, 1].
+    constant included. Bounded axes enter as one coordinate each, scaled to [-1, 1]; those that are `mirrored`, as
+    cosines whose slope is zero at both ends, so that the slope of any function of them is zero there too.
 
     With a `symmetry` only features that have it enter: on an even axis cosines about its centre, along a repeating
     axis harmonics of the shorter period, and for axes that may be exchanged means over all exchanges.
@@ -43,6 +47,7 @@ class Embedding(eqx.Module):
     harmonics: tuple[int, ...] = eqx.field(static=True)
     tensor: str = eqx.field(static=True)
     symmetry: Symmetry = eqx.field(static=True)
+    mirrored: tuple[bool, ...] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -50,6 +55,7 @@ class Embedding(eqx.Module):
         harmonics: int | Sequence[int] = 10,
         tensor: str = "paper",
         symmetry: Symmetry | None = None,
+        mirrored: tuple[bool, ...] | None = None,
     ):
         periodic = sum(axis.periodic for axis in box.axes)
         counts = (harmonics,) * periodic if isinstance(harmonics, int) else tuple(harmonics)
@@ -61,12 +67,14 @@ class Embedding(eqx.Module):
             raise ValueError(f"tensor={tensor!r}: use 'paper' or 'complete'.")
         self.box, self.harmonics, self.tensor = box, counts, tensor
         self.symmetry = Symmetry.none(box) if symmetry is None else symmetry
+        self.mirrored = (False,) * box.dimension if mirrored is None else mirrored
         if self.symmetry.exchange and len(set(counts)) > 1:
             raise ValueError(f"harmonics={counts}: axes that are exchanged need the same number of harmonics.")
 
     @property
     def num_features(self) -> int:
-        bounded = self.box.dimension - len(self.harmonics)
+        widths = (_MIRRORED_HARMONICS if mirror else 1 for mirror in self.mirrored)
+        bounded = sum(width for axis, width in zip(self.box.axes, widths, strict=True) if not axis.periodic)
         if not self.harmonics:
             return bounded
         return bounded + len(self._selection())
@@ -100,6 +108,13 @@ class Embedding(eqx.Module):
         pairs = jnp.stack([scale * part for part in derivatives[order % 4]], axis=-1).reshape(x.shape[0], -1)
         return jnp.concatenate([jnp.full_like(x[:, None], 0.0 if order else 1.0), pairs], axis=1)
 
+    def _cosines(self, x: Float[Array, " points"], i: int, order: int) -> Float[Array, "points features"]:
+        """The `order`-th derivative of cos(m pi xi), m = 1, 2, ..., with xi from 0 to 1 along axis i."""
+        axis = self.box.axes[i]
+        frequency = np.arange(1, _MIRRORED_HARMONICS + 1) * (np.pi / axis.length)
+        phase = (x - axis.lower)[:, None] * frequency.astype(x.dtype) + np.asarray(order * np.pi / 2, x.dtype)
+        return (frequency**order).astype(x.dtype) * jnp.cos(phase)
+
     def jets(self, points: Float[Array, "points dim"], indices: Sequence[MultiIndex]) -> Jet:
         """Taylor coefficients of the features at many points, each [points, features]."""
         return {index: self._derivative(points, index) / factorial(index) for index in indices}
@@ -119,6 +134,10 @@ class Embedding(eqx.Module):
             axis = self.box.axes[i]
             slope = 2.0 / axis.length
             others = sum(order for j, order in enumerate(index) if j != i)
+            if self.mirrored[i]:
+                cosines = self._cosines(points[:, i], i, index[i])
+                parts.append(jnp.zeros_like(cosines) if others else cosines)
+                continue
             if others == 0 and index[i] == 0:
                 feature = slope * (points[:, i] - axis.lower) - 1.0
             else:

@@ -81,6 +81,7 @@ class Settings:
     observation_weight: float = _setting("weight of the observations", default=1.0)
     windows: int = _setting("time windows that are solved one after the other", default=1)
     exact_initial: bool = _setting("the initial value by construction", default=False)
+    exact_boundary: bool = _setting("boundary values and insulated ends by construction", default=False)
     resample_every: int | None = _setting("steps after which columns are drawn anew by residual", default=None)
     balance_every: int | None = _setting("steps after which weights move to equal gradient norms", default=None)
     memory_gigabytes: float = _setting("above this Levenberg-Marquardt works without matrices", default=4.0)

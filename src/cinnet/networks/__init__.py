@@ -2,9 +2,10 @@
 
 from .base import Network
 from .cinnet import CinNet
+from .exact_boundary import ExactBoundary
 from .exact_initial import ExactInitial
 from .mlp import MLP
 from .windows import Windows
 from .with_unknowns import WithUnknowns
 
-__all__ = ["MLP", "CinNet", "ExactInitial", "Network", "Windows", "WithUnknowns"]
+__all__ = ["MLP", "CinNet", "ExactBoundary", "ExactInitial", "Network", "Windows", "WithUnknowns"]

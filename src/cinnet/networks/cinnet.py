@@ -149,13 +149,14 @@ class CinNet(LayeredNetwork):
         harmonics: int | Sequence[int] = 10,
         tensor: str = "paper",
         symmetry: Symmetry | None = None,
+        mirrored: tuple[bool, ...] | None = None,
         activation: str | Activation = "tanh",
         dtype: str = "float32",
         key: PRNGKeyArray,
     ):
         if gate not in ("learnable", "fixed"):
             raise ValueError(f"gate={gate!r}: use 'learnable' or 'fixed' (z = 0.5).")
-        self.embedding = Embedding(box, harmonics, tensor, symmetry)
+        self.embedding = Embedding(box, harmonics, tensor, symmetry, mirrored)
         self.interval = interval
         self.activation = resolve_activation(activation)
         self.mesh = _resolve_mesh(mesh, num_mesh_intervals, interval)

@@ -67,11 +67,12 @@ class MLP(LayeredNetwork):
         harmonics: int | Sequence[int] = 10,
         tensor: str = "paper",
         symmetry: Symmetry | None = None,
+        mirrored: tuple[bool, ...] | None = None,
         activation: str | Activation = "tanh",
         dtype: str = "float32",
         key: PRNGKeyArray,
     ):
-        self.embedding = Embedding(box, harmonics, tensor, symmetry)
+        self.embedding = Embedding(box, harmonics, tensor, symmetry, mirrored)
         self.interval = interval
         self.activation = resolve_activation(activation)
         widths = (1 + self.embedding.num_features, *check_hidden(hidden, outputs), outputs)

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..losses import InitialValues, LossWeights, Objective
 from ..metrics import predict
-from ..networks import MLP, CinNet, ExactInitial, Network, WithUnknowns
+from ..networks import MLP, CinNet, ExactBoundary, ExactInitial, Network, WithUnknowns
+from ..networks.exact_boundary import exact_faces, insulated_axes
 from ..networks.windows import window_interval
 from ..problems.base import EvolutionProblem
 from ..problems.symmetry import find_symmetry
@@ -29,6 +30,7 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
         "tensor": settings.tensor,
         "symmetry": find_symmetry(problem) if settings.exploit_symmetry else None,
         "activation": settings.activation,
+        "mirrored": _mirrored(problem) if settings.exact_boundary else None,
         "dtype": settings.dtype,
         "key": jax.random.key(settings.seed),
     }
@@ -39,6 +41,8 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
         memory = {name: getattr(settings, name) for name in MEMORY_SETTINGS}
         memory["num_mesh_intervals"] //= settings.windows
         network = CinNet(problem.box, interval, **memory, **common)
+    if settings.exact_boundary:
+        network = _with_exact_boundary(problem, settings, network)
     if settings.exact_initial:
         network = ExactInitial(network, lambda *x: problem.initial(*x))
     if not problem.unknowns:
@@ -50,6 +54,35 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
         for name, unknown in problem.unknowns.items()
     }
     return WithUnknowns(network, guesses)
+
+
+def _mirrored(problem: EvolutionProblem) -> tuple[bool, ...]:
+    return insulated_axes(problem.box, problem.with_guesses().boundary_faces)
+
+
+def _with_exact_boundary(problem: EvolutionProblem, settings: Settings, network: Network) -> Network:
+    """The network with the values on all faces where all components have given ones."""
+    faces = exact_faces(problem.with_guesses().boundary_faces)
+    if not faces:
+        if any(_mirrored(problem)):
+            return network
+        raise ValueError(
+            f"exact_boundary=True: {problem.name} has neither faces with values of all components (dirichlet) nor axes "
+            "with two insulated ends (neumann); leave it out."
+        )
+    exact = ExactBoundary(network, faces)
+    if settings.windows > 1:
+        points = jnp.asarray(problem.box.uniform_grid((5,) * problem.box.dimension), network.dtype)
+        lifts = [
+            jax.vmap(exact.lift, in_axes=(None, 0))(jnp.asarray(t, network.dtype), points)
+            for t in (problem.interval.start, (problem.interval.start + problem.interval.end) / 2)
+        ]
+        if not np.array_equal(*lifts):
+            raise ValueError(
+                f"exact_boundary=True with windows={settings.windows}: the boundary values of {problem.name} change in "
+                "time, which needs windows=1."
+            )
+    return exact
 
 
 def build_points(problem: EvolutionProblem, settings: Settings) -> TrainingPoints:

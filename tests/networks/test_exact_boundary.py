@@ -1,0 +1,102 @@
+"""Boundary values by construction: jets against nested differentiation, values on the faces against the conditions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cinnet import Bounded, Box, EvolutionProblem, Periodic, dirichlet, neumann
+from cinnet.derivatives import JetEngine, NestedEngine
+from cinnet.presets import resolve_settings
+from cinnet.training.build import build_network
+
+
+class Plate(EvolutionProblem):
+    """Values on three faces, which agree where two of them meet."""
+
+    space = Box(Bounded(0.0, 2.0), Bounded(-1.0, 1.0))
+    boundary = (
+        dirichlet("x", "lower", lambda t, x, y: jnp.sin(t) * y),
+        dirichlet("x", "upper", lambda t, x, y: y**2),
+        dirichlet("y", "lower", lambda t, x, y: -(1 - x / 2) * jnp.sin(t) + x / 2),
+    )
+
+    def residual(self, u, t, x, y):
+        return u.t - u.laplacian
+
+    def initial(self, x, y):
+        return x / 2 * y**2
+
+
+class Strip(EvolutionProblem):
+    """A periodic axis, a bounded one with insulated ends; two components."""
+
+    space = Box(Periodic(0.0, 1.0), Bounded(0.0, 3.0))
+    components = ("u", "v")
+    boundary = (neumann("y"),)
+
+    def residual(self, u, v, t, x, y):
+        return u.t - u.laplacian, v.t - v.laplacian
+
+    def initial(self, x, y):
+        return jnp.cos(2 * jnp.pi * x), jnp.cos(jnp.pi * y / 3)
+
+
+def network_of(problem, **more):
+    settings = resolve_settings(
+        problem, grid=(4, 8), hidden=(5, 5), dtype="float64", exact_boundary=True, **({"windows": 1} | more)
+    )
+    return build_network(problem, settings)
+
+
+@pytest.fixture(autouse=True)
+def _double():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("problem", [Plate(), Strip()], ids=lambda p: p.name)
+@pytest.mark.parametrize("scattered", [False, True])
+def test_jets_are_the_derivatives(problem, scattered):
+    network = network_of(problem)
+    random = np.random.default_rng(0)
+    points = jnp.asarray(random.uniform(0.1, 0.9, (3, 2)))
+    times = random.uniform(0.1, 0.9, (2, 3)) if scattered else np.array([0.25, 0.6])
+    wanted = ((0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 1, 1), (1, 0, 1), (0, 0, 2))
+    results = [
+        engine(network, engine.prepare(network, times, points), jnp.asarray(times), points, wanted)
+        for engine in (JetEngine(), NestedEngine())
+    ]
+    for index in wanted:
+        np.testing.assert_allclose(results[0][index], results[1][index], rtol=1e-9, atol=1e-10)
+
+
+def test_values_on_the_faces_are_given_ones():
+    network = network_of(Plate())
+    for t in (0.0, 0.3, 0.9):
+        for s in (-1.0, -0.4, 0.7, 1.0):
+            np.testing.assert_allclose(network(t, jnp.array([0.0, s])), np.sin(t) * s, atol=1e-14)
+            np.testing.assert_allclose(network(t, jnp.array([2.0, s])), s**2, atol=1e-14)
+            x = 1 + s
+            np.testing.assert_allclose(network(t, jnp.array([x, -1.0])), -(1 - x / 2) * np.sin(t) + x / 2, atol=1e-14)
+    free = network(0.3, jnp.array([1.0, 1.0]))
+    assert abs(float(free[0]) - 0.5) > 1e-3
+
+
+def test_insulated_ends_have_no_slope():
+    network = network_of(Strip())
+    slope = jax.jacobian(lambda x: network(0.4, x))
+    for y in (0.0, 3.0):
+        np.testing.assert_allclose(slope(jnp.array([0.3, y]))[:, 1], 0.0, atol=1e-13)
+    assert np.abs(slope(jnp.array([0.3, 1.0]))[:, 1]).max() > 1e-3
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="windows=2: the boundary values of Plate change in time"):
+        network_of(Plate(), windows=2)
+
+    class Open(Plate):
+        boundary = ()
+
+    with pytest.raises(ValueError, match="exact_boundary=True: Open has neither"):
+        network_of(Open())
