@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cinnet.conditions import BoundaryCondition
+from cinnet.conditions import BoundaryCondition, dirichlet, neumann, robin
 from cinnet.domains import Bounded, Box, Periodic
 from cinnet.fields import apply_operator, required_derivatives
 
@@ -48,8 +48,28 @@ def test_conditions_on_several_components():
 
 
 @pytest.mark.parametrize(
+    ("condition", "lower", "upper"),
+    [
+        (dirichlet("x", value=5.0), [3.0 - 5.0, 4.0 - 5.0], [3.0 - 5.0, 4.0 - 5.0]),
+        (dirichlet("x", of=1), [4.0], [4.0]),
+        (neumann("x", value=1.0), [-7.0 - 1.0, -8.0 - 1.0], [7.0 - 1.0, 8.0 - 1.0]),
+        (robin("x", value=lambda t, x: t, a=2.0, b=0.5, of=0), [6.0 - 3.5 - 0.25], [6.0 + 3.5 - 0.25]),
+    ],
+)
+def test_usual_conditions_on_both_faces(condition, lower, upper):
+    """u = 3, v = 4, u_x = 7, v_x = 8 at t = 1/4; normal derivatives point outwards."""
+    values = {(0, 0): jnp.array([[[3.0, 4.0]]]), (0, 1): jnp.array([[[7.0, 8.0]]])}
+    faces = list(condition.faces())
+    assert [face.side for face in faces] == ["lower", "upper"]
+    for face, expected in zip(faces, (lower, upper), strict=True):
+        result = apply_operator(face.mismatch, values, jnp.array([0.25]), jnp.zeros((1, 1)))
+        np.testing.assert_allclose(result[0, 0], expected)
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: robin("x", a=0.0, b=0.0), "not both zero"),
         (lambda: BoundaryCondition("x", "left"), "side='left'.*'lower'"),
         (lambda: BoundaryCondition("x", "lower").check(STRIP), "axis='x'.*periodic"),
         (lambda: BoundaryCondition("z", "lower").check(STRIP), r"axis 'z'.*\['x', 'y'\]"),

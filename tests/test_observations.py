@@ -86,6 +86,11 @@ def test_observations_have_no_causal_weight():
 
 
 def test_part_of_a_complex_field():
+    with jax.numpy_dtype_promotion("standard"):
+        _check_part_of_a_complex_field()
+
+
+def _check_part_of_a_complex_field():
     class Wave(EvolutionProblem):
         space = Periodic(0.0, 1.0)
         components = (Complex("psi"),)

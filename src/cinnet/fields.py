@@ -261,7 +261,10 @@ class _RealForm(eqx.Module):
 
 
 def _complex_field(real: Field, imag: Field) -> Field:
-    return Field(real._dimension, lambda index: real._derivative(index) + 1j * imag._derivative(index))
+    def derivative(index: MultiIndex) -> Array:
+        return jax.lax.complex(jnp.asarray(real._derivative(index)), jnp.asarray(imag._derivative(index)))
+
+    return Field(real._dimension, derivative)
 
 
 def split_complex(results: Any) -> list[Array]:

@@ -5,6 +5,7 @@ import inspect
 import platform
 import textwrap
 import timeit
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from .networks import Network, Windows
 from .presets import resolve_settings
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
+from .problems.compatibility import incompatibilities
 from .reference import known_solution
 from .reproduction import reproduction
 from .settings import Settings, check_name
@@ -85,6 +87,10 @@ def run(
     folder = None if folder is None else Path(folder)
     with jax.enable_x64(True):
         config = configuration(problem, settings)
+        mismatches = incompatibilities(problem)
+        if mismatches:
+            what = "; ".join(mismatches)
+            warnings.warn(f"{problem.name}: {what}. Its solution has a corner there, which costs accuracy.", stacklevel=3)
         if folder is not None:
             check_folder(folder, config)
         if folder is not None:
@@ -125,6 +131,7 @@ def run(
             "relative_l2_error": None if meter is None else meter(outcome.network),
             "estimated_error": None if estimate is None else estimate.overall,
             "error_bound": None if estimate is None else estimate.largest_bound,
+            "incompatibilities": mismatches,
             "estimates": {name: one.to_json() for name, one in learned.items()},
             "final": outcome.records[-1] if outcome.records else {},
             "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},

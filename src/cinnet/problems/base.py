@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from ..conditions import BoundaryCondition
 from ..domains import Axis, Box, TimeInterval
-from ..fields import MultiIndex, Operator, apply_operator, real_form, required_derivatives, split_complex
+from ..fields import MultiIndex, Operator, real_form, required_derivatives, split_complex
 from ..observations import Observations
 from ..unknowns import AnyUnknown, Unknown, UnknownField
 
@@ -216,32 +216,6 @@ class EvolutionProblem(eqx.Module):
         """The boundary conditions, one for each face that they speak of."""
         return tuple(face for condition in self.boundary for face in condition.faces())
 
-    def boundary_gaps(self) -> dict[str, float]:
-        """By how much the initial value misses each boundary condition at t0, at the worst point of the face.
-
-        A gap is a corner of the solution: no smooth function has it, and errors near t0 are the least of its effects.
-        """
-        box, start = self.box, jnp.asarray(self.interval.start)
-        points = box.uniform_grid((_CHECK_POINTS_PER_AXIS,) * box.dimension)
-        gaps: dict[str, float] = {}
-        for condition in self.boundary_faces:
-            operator = self.on_real_fields(condition.mismatch)
-            asked, _ = self.required_derivatives(operator)
-            if any(index[0] for index in asked):
-                continue
-            face = jnp.asarray(condition.project(box, points))
-            known = {index: self._initial_derivative(face, index)[None] for index in asked}
-            mismatch = np.asarray(apply_operator(operator, known, start[None], face))
-            gaps[condition.name] = max(gaps.get(condition.name, 0.0), float(np.abs(mismatch).max()))
-        return gaps
-
-    def _initial_derivative(self, points: Float[Array, "points dim"], index: MultiIndex) -> Array:
-        function = lambda x: self.initial_values(x[None])[0]  # noqa: E731
-        for axis, order in enumerate(index[1:]):
-            for _ in range(order):
-                function = _along(function, axis)
-        return jax.vmap(function)(points)
-
     def __check_init__(self):
         where = f"problem {self.name}"
         box = self.box
@@ -306,10 +280,6 @@ class EvolutionProblem(eqx.Module):
                     f"{where}: exact and initial differ by {gap.max():.1e} at t = {self.interval.start} and "
                     f"{box.names} = {points[gap.argmax()].tolist()}."
                 )
-
-
-def _along(function: Callable[[Array], Array], axis: int) -> Callable[[Array], Array]:
-    return lambda x: jax.jvp(function, (x,), (jnp.zeros_like(x).at[axis].set(1.0),))[1]
 
 
 def _stacked(values: Any) -> Array:
