@@ -10,14 +10,14 @@ import cinnet
 SOURCE = Path(cinnet.__file__).parent
 LAYERS = [
     {"domains", "precision"},
-    {"symmetry"},
+    {"symmetry", "unknowns", "gridded"},
     {"fields"},
-    {"jets"},
+    {"jets", "observations"},
     {"embeddings", "history", "conditions"},
     {"networks", "problems"},
     {"sampling"},
     {"derivatives"},
-    {"terms", "metrics"},
+    {"terms", "metrics", "priors"},
     {"losses"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -25,6 +25,7 @@ _HOMES = {
     "Objective": "losses",
     "Observations": "observations",
     "PROBLEMS": "problems",
+    "Parameter": "unknowns",
     "Periodic": "domains",
     "Solution": "solution",
     "TemporalMesh": "history",
