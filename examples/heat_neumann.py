@@ -27,7 +27,9 @@ class InsulatedRod(cinnet.EvolutionProblem):
 
     def exact(self, t, x):
         modes = ((1, 1.0), (2, 0.5))
-        return 1 + sum(a * jnp.exp(-self.conductivity * (n * jnp.pi) ** 2 * t) * jnp.cos(n * jnp.pi * x) for n, a in modes)
+        return 1 + sum(
+            a * jnp.exp(-self.conductivity * (n * jnp.pi) ** 2 * t) * jnp.cos(n * jnp.pi * x) for n, a in modes
+        )
 
 
 if __name__ == "__main__":

@@ -75,7 +75,9 @@ def test_as_coefficient_and_initial_value():
             return self.start(x)
 
     x = axis.uniform_points(16)
-    problem = Medium(GridFunction.on((axis,), 2 + np.cos(2 * np.pi * x)), GridFunction.on((axis,), np.sin(2 * np.pi * x)))
+    problem = Medium(
+        GridFunction.on((axis,), 2 + np.cos(2 * np.pi * x)), GridFunction.on((axis,), np.sin(2 * np.pi * x))
+    )
     np.testing.assert_allclose(problem.initial_values(x[:, None])[:, 0], np.sin(2 * np.pi * x), atol=1e-12)
     other = Medium(GridFunction.on((axis,), np.ones(16)), problem.start)
     assert describe(problem) != describe(other)
@@ -98,7 +100,7 @@ def test_bad_files(tmp_path):
         (tmp_path / name).write_text(content)
         with pytest.raises(ValueError, match=message):
             read_arrays(tmp_path / name)
-    with pytest.raises(FileNotFoundError, match="missing.npz does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"missing\.npz does not exist"):
         read_arrays(tmp_path / "missing.npz")
     np.savez(tmp_path / "evil.npz", thing=np.array([{"a": 1}], dtype=object))
     with pytest.raises(ValueError, match="allow_pickle"):

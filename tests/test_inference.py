@@ -60,7 +60,9 @@ def test_solution_is_compared_with_the_equation_that_was_found(solution):
 
 
 def test_run_folder_gives_it_back(solution):
-    loaded = cinnet.load(solution[1], Decay(rate=Unknown(0.5, lower=0.0), observations=solution[0].problem.observations))
+    loaded = cinnet.load(
+        solution[1], Decay(rate=Unknown(0.5, lower=0.0), observations=solution[0].problem.observations)
+    )
     assert loaded.estimates == solution[0].estimates
     np.testing.assert_array_equal(loaded(1.0), solution[0](1.0))
 

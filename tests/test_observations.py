@@ -110,7 +110,10 @@ def _check_part_of_a_complex_field():
 
 
 def test_run_folder_keeps_them(tmp_path):
-    observed = (Observations([0.1, 0.2], [0.5, 0.6], [1.0, 2.0], of="u.x", noise=0.1), Observations([0.3], [0.1], [3.0]))
+    observed = (
+        Observations([0.1, 0.2], [0.5, 0.6], [1.0, 2.0], of="u.x", noise=0.1),
+        Observations([0.3], [0.1], [3.0]),
+    )
     save_observations(tmp_path / "observations.npz", observed)
     read = load_observations(tmp_path / "observations.npz")
     assert [one.digest for one in read] == [one.digest for one in observed]

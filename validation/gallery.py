@@ -103,7 +103,10 @@ def main() -> None:
         results[name] = one = measured(name)
         RESULTS.write_text(json.dumps(results, indent=2) + "\n")
         PAGE.write_text(page(results))
-        print(f"{name:22} {one['relative_l2_error']:.2e} (bar {FORWARD[name]:.0e})  {one['wall_seconds']:.0f} s", flush=True)
+        print(
+            f"{name:22} {one['relative_l2_error']:.2e} (bar {FORWARD[name]:.0e})  {one['wall_seconds']:.0f} s",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -68,9 +68,7 @@ def _described_value(description: Any) -> Any:
     return description
 
 
-def described_problem(
-    description: Mapping[str, Any], observations: tuple[Observations, ...] = ()
-) -> EvolutionProblem:
+def described_problem(description: Mapping[str, Any], observations: tuple[Observations, ...] = ()) -> EvolutionProblem:
     """The built-in problem that `describe` described."""
     if description["name"] not in PROBLEMS:
         raise ValueError(f"the run solved {description['name']!r}, which is not built in; pass load(folder, problem).")

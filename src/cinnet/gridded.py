@@ -41,9 +41,13 @@ class GridFunction(eqx.Module):
         axes = [np.asarray(c, np.float64) for c in coordinates]
         periods = tuple(periods) if periods is not None else (None,) * len(axes)
         if len(axes) != values.ndim or not axes:
-            raise ValueError(f"GridFunction: values has {values.ndim} axes, but {len(axes)} rows of coordinates were given.")
+            raise ValueError(
+                f"GridFunction: values has {values.ndim} axes, but {len(axes)} rows of coordinates were given."
+            )
         if len(periods) != len(axes):
-            raise ValueError(f"GridFunction(periods={periods}): give one for each of the {len(axes)} axes, None if it has none.")
+            raise ValueError(
+                f"GridFunction(periods={periods}): give one for each of the {len(axes)} axes, None if it has none."
+            )
         if not np.isfinite(values).all():
             raise ValueError(f"GridFunction: values{np.argwhere(~np.isfinite(values))[0].tolist()} is not finite.")
         knots, coefficients = [], values
@@ -69,7 +73,7 @@ class GridFunction(eqx.Module):
 
     @classmethod
     def on(cls, axes: Sequence[Axis], values: Any) -> "GridFunction":
-        """Values on the uniform grid of a domain's axes: with both ends on bounded ones, without the upper on periodic."""
+        """Values on the uniform grid of a domain's axes: bounded ones with both ends, periodic ones without the upper."""
         shape = np.shape(values)
         coordinates = [axis.uniform_points(count) for axis, count in zip(axes, shape, strict=True)]
         return cls(values, *coordinates, periods=[a.length if isinstance(a, Periodic) else None for a in axes])

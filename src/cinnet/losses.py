@@ -299,9 +299,7 @@ def _check(
     network.interval.check(points.times - delay, "times")
     outputs = network.widths[-1]
     if outputs != len(problem.outputs):
-        raise ValueError(
-            f"the network has {outputs} output(s), but {problem.name} has components {problem.outputs}."
-        )
+        raise ValueError(f"the network has {outputs} output(s), but {problem.name} has components {problem.outputs}.")
     if causality is not None and not (np.isfinite(causality) and causality > 0):
         raise ValueError(f"causality={causality}: epsilon must be positive and finite, or None for no causal weights.")
     if causality is not None and (np.diff(points.times) <= 0).any():

@@ -42,7 +42,9 @@ class Observations:
         if not np.isfinite(values).all():
             raise ValueError(f"Observations: values[{np.flatnonzero(~np.isfinite(values))[0]}] is not finite.")
         if noise is not None and not (np.isfinite(noise) and noise > 0):
-            raise ValueError(f"Observations(noise={noise}): give a positive standard deviation, or None to estimate it.")
+            raise ValueError(
+                f"Observations(noise={noise}): give a positive standard deviation, or None to estimate it."
+            )
         for name, value in (("times", times), ("points", points), ("values", values), ("of", of), ("noise", noise)):
             object.__setattr__(self, name, value)
 

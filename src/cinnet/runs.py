@@ -90,7 +90,9 @@ def run(
         mismatches = incompatibilities(problem)
         if mismatches:
             what = "; ".join(mismatches)
-            warnings.warn(f"{problem.name}: {what}. Its solution has a corner there, which costs accuracy.", stacklevel=3)
+            warnings.warn(
+                f"{problem.name}: {what}. Its solution has a corner there, which costs accuracy.", stacklevel=3
+            )
         if folder is not None:
             check_folder(folder, config)
         if folder is not None:
@@ -166,7 +168,9 @@ def extend(
 def extension(solution: Solution, until: float) -> tuple[EvolutionProblem, Settings, tuple[Network, ...]]:
     """The problem, the settings and the networks with which a solution is carried on."""
     if solution.problem.unknowns:
-        raise ValueError(f"until={until}: a solution with unknowns cannot be carried on; solve `known_problem` instead.")
+        raise ValueError(
+            f"until={until}: a solution with unknowns cannot be carried on; solve `known_problem` instead."
+        )
     interval, settings = solution.problem.interval, solution.settings
     length = interval.duration / settings.windows
     windows = round((until - interval.start) / length)

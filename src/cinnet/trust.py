@@ -55,8 +55,8 @@ def error_estimate(problem: EvolutionProblem, network: Network, num_times: int) 
     """The error of a network by its residual at times that training did not see.
 
     `num_times` is the number of levels trained on. None where it cannot be had: u_t has no invertible factor, or the
-    solution is too fine for the grid of the error equation. The bound needs the problem's `stability`, which is computed
-    on periodic boxes and for ODEs where it is not stated.
+    solution is too fine for the grid of the error equation. The bound needs the problem's `stability`, which is
+    computed on periodic boxes and for ODEs where it is not stated.
     """
     interval, grid, stability = problem.interval, _Grid.of(problem), problem.stability
     steps = min(_MOST_STEPS, max(_LEAST_STEPS, _STEPS_PER_LEVEL * num_times + 1))
@@ -153,7 +153,7 @@ class _Grid:
     def resolves(self, values: Float[np.ndarray, "times points components"]) -> bool:
         """Whether the finest third of the modes along every axis is nearly empty."""
         shape = (len(values), *(count for _, count in self.axes), values.shape[-1])
-        for number, (axis, count) in enumerate(self.axes, start=1):
+        for number, (axis, _count) in enumerate(self.axes, start=1):
             along = np.moveaxis(values.reshape(shape), number, -1)
             modes = np.abs(np.fft.rfft(along) if axis.periodic else scipy.fft.dct(along, type=1)) ** 2
             modes = modes.reshape(-1, modes.shape[-1]).sum(axis=0)
@@ -170,7 +170,6 @@ class _Grid:
                 matrix = np.linalg.matrix_power(_chebyshev_differentiation(count) * (2 / axis.length), order)
             product = np.kron(product, matrix)
         return product
-
 
 
 def _nodes(axis: Axis, count: int) -> np.ndarray:
@@ -216,7 +215,9 @@ def _residual(problem: EvolutionProblem, network: Network, times: np.ndarray, gr
     known = predict(network, times, fine.points, problem.derivatives)
     with double_precision():
         derivatives = {index: jnp.asarray(values, jnp.float64) for index, values in known.items()}
-        values = jax.jit(lambda d: apply_operator(operator, d, jnp.asarray(times), jnp.asarray(fine.points)))(derivatives)
+        values = jax.jit(lambda d: apply_operator(operator, d, jnp.asarray(times), jnp.asarray(fine.points)))(
+            derivatives
+        )
     return fine.restricted(np.asarray(values), grid)
 
 
@@ -253,9 +254,7 @@ class _BoundaryRows:
         return self.rows, self.matrix[number], self.values[number]
 
 
-def _boundary_rows(
-    problem: EvolutionProblem, network: Network, times: np.ndarray, grid: _Grid
-) -> _BoundaryRows | None:
+def _boundary_rows(problem: EvolutionProblem, network: Network, times: np.ndarray, grid: _Grid) -> _BoundaryRows | None:
     """The linearised boundary conditions; a second condition on one face takes the next layer of points."""
     rows, matrices, values, taken = [], [], [], set()
     components, layers = len(problem.outputs), {}
@@ -272,7 +271,9 @@ def _boundary_rows(
         equations = linear.values.shape[-1]
         whole = np.reshape(whole, (len(times), len(on_face), equations, -1))
         for equation in range(equations):
-            strength = [sum(np.abs(s[..., equation, c]).max() for s in linear.slopes.values()) for c in range(components)]
+            strength = [
+                sum(np.abs(s[..., equation, c]).max() for s in linear.slopes.values()) for c in range(components)
+            ]
             component = int(np.argmax(strength))
             layer = layers.setdefault((condition.name, component), 0)
             layers[condition.name, component] += 1

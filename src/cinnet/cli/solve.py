@@ -168,7 +168,15 @@ def extend(run: Path, until: float, output, budget, problem, as_json) -> None:
 
 
 def _train(
-    problem: str, equation, settings: Settings, folder: Path, budget, checkpoint_seconds, tensorboard, as_json, solved=()
+    problem: str,
+    equation,
+    settings: Settings,
+    folder: Path,
+    budget,
+    checkpoint_seconds,
+    tensorboard,
+    as_json,
+    solved=(),
 ) -> None:
     import matplotlib
 

@@ -135,7 +135,9 @@ class ExactBoundary(Network):
             results[index] = product + self._lift_derivative(plan.times, points, index)
         return results
 
-    def _lift_derivative(self, times: Array, points: Array, index: MultiIndex) -> Float[Array, "queries columns outputs"]:
+    def _lift_derivative(
+        self, times: Array, points: Array, index: MultiIndex
+    ) -> Float[Array, "queries columns outputs"]:
         function = self.lift
         for number, order in enumerate(index):
             for _ in range(order):

@@ -63,8 +63,8 @@ class EvolutionProblem(eqx.Module):
     components in two dimensions, which then returns a tuple. A component named by `Complex` arrives as one complex
     field.
 
-    `stability` is the one-sided constant of the evolution operator, (v - w, N[w] - N[v]) <= stability |v - w|^2, for the
-    error bound where it is known; on periodic boxes it is computed otherwise.
+    `stability` is the one-sided constant of the evolution operator, (v - w, N[w] - N[v]) <= stability |v - w|^2, for
+    the error bound where it is known; on periodic boxes it is computed otherwise.
 
     Parameters that are to be learned are given as `Unknown` or `UnknownField`, and what was measured of the solution
     as `observations`.
@@ -166,7 +166,7 @@ class EvolutionProblem(eqx.Module):
         return {name: jnp.zeros(one.num_coefficients(self.box)) for name, one in self.unknowns.items()}
 
     def _replaced(self, **values: Any) -> "EvolutionProblem":
-        """A copy with other values of some parameters; unlike the constructor it checks nothing, so it may be traced."""
+        """A copy with other values of some parameters; unlike the constructor it checks nothing and may be traced."""
         copy = object.__new__(type(self))
         for field in dataclasses.fields(self):
             object.__setattr__(copy, field.name, values.get(field.name, getattr(self, field.name)))
@@ -226,7 +226,9 @@ class EvolutionProblem(eqx.Module):
         guessed = self.with_guesses()
         for condition in guessed.boundary:
             if not isinstance(condition, BoundaryCondition):
-                raise TypeError(f"{where}: boundary holds {condition!r}; use dirichlet, neumann, robin, BoundaryCondition.")
+                raise TypeError(
+                    f"{where}: boundary holds {condition!r}; use dirichlet, neumann, robin, BoundaryCondition."
+                )
             condition.check(box)
         for condition in guessed.boundary_faces:
             self.required_derivatives(self.on_real_fields(condition.mismatch))

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..inference import Estimate, estimates, known_problem
 from ..losses import LossValue, Objective
 from ..metrics import residual_over_time
-from ..inference import Estimate, estimates, known_problem
 from ..networks import Network, Windows, WithUnknowns
 from ..optimizers import OPTIMIZERS, LevenbergMarquardt, Optimizer, StepInfo
 from ..problems.base import EvolutionProblem
