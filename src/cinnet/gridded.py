@@ -73,7 +73,7 @@ class GridFunction(eqx.Module):
 
     @classmethod
     def on(cls, axes: Sequence[Axis], values: Any) -> "GridFunction":
-        """Values on the uniform grid of a domain's axes: bounded ones with both ends, periodic ones without the upper."""
+        """Values on the uniform grid of a domain's axes: bounded ones with both ends, periodic ones without one."""
         shape = np.shape(values)
         coordinates = [axis.uniform_points(count) for axis, count in zip(axes, shape, strict=True)]
         return cls(values, *coordinates, periods=[a.length if isinstance(a, Periodic) else None for a in axes])

@@ -1,0 +1,47 @@
+"""Do the 95 % intervals of an unknown cover the truth? Allen-Cahn's diffusivity from 20 simulated data sets.
+
+    python validation/coverage.py [--sets 20]
+
+Each data set has 200 points with 1 % noise of its own and a seed of its own. Runs are kept under runs/coverage; the table
+is written to validation/results/coverage.json.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from gallery import ROOT
+
+import cinnet
+from cinnet.folders import RESULT_FILE, read_json
+
+RESULTS = Path(__file__).parent / "results" / "coverage.json"
+
+
+def main() -> None:
+    import importlib.util
+
+    specification = importlib.util.spec_from_file_location("inverse", ROOT / "examples" / "allen_cahn_inverse.py")
+    inverse = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(inverse)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", type=int, default=20)
+    rows = []
+    for seed in range(parser.parse_args().sets):
+        folder = Path("runs/coverage") / str(seed)
+        if not (folder / RESULT_FILE).exists():
+            cinnet.solve(inverse.problem(seed), grid=inverse.GRID, seed=seed, folder=folder, reference=False)
+        found = read_json(folder / RESULT_FILE)["estimates"]["diffusivity"]
+        covered = found["lower"] <= inverse.TRUTH.diffusivity <= found["upper"]
+        rows.append({"seed": seed, **found, "covers": covered})
+        RESULTS.write_text(json.dumps(rows, indent=2) + "\n")
+        print(
+            f"set {seed:2}: {found['value']:.3e}, {found['lower']:.3e} to {found['upper']:.3e} "
+            f"{'covers' if covered else 'misses'} {inverse.TRUTH.diffusivity}",
+            flush=True,
+        )
+    print(f"{sum(row['covers'] for row in rows)} of {len(rows)} intervals cover the truth")
+
+
+if __name__ == "__main__":
+    main()
