@@ -2,7 +2,7 @@
 
     python validation/coverage.py [--sets 20]
 
-Each data set has 200 points with 1 % noise of its own and a seed of its own. Runs are kept under runs/coverage; the table
+Each data set has 200 points with 1 % noise and a seed of its own. Runs are kept under runs/coverage; the table
 is written to validation/results/coverage.json.
 """
 

@@ -113,7 +113,7 @@ class Embedding(eqx.Module):
         axis = self.box.axes[i]
         frequency = np.arange(1, _MIRRORED_HARMONICS + 1) * (np.pi / axis.length)
         phase = (x - axis.lower)[:, None] * frequency.astype(x.dtype) + np.asarray(order * np.pi / 2, x.dtype)
-        return (frequency**order).astype(x.dtype) * jnp.cos(phase)
+        return jnp.asarray(frequency**order, x.dtype) * jnp.cos(phase)
 
     def jets(self, points: Float[Array, "points dim"], indices: Sequence[MultiIndex]) -> Jet:
         """Taylor coefficients of the features at many points, each [points, features]."""

@@ -78,11 +78,11 @@ class Field:
 
     __array_priority__ = 1000  # so that `numpy_scalar * field` reaches Field.__rmul__
 
-    def __init__(self, dimension: int, derivative: Callable[[MultiIndex], Array | float]):
+    def __init__(self, dimension: int, derivative: Callable[[MultiIndex], Array | complex]):
         self._dimension = dimension
         self._derivative = derivative
 
-    def derivative(self, *, t: int = 0, **orders: int) -> Array | float:
+    def derivative(self, *, t: int = 0, **orders: int) -> Array | complex:
         """A derivative by its orders: `u.derivative(t=1, x=2)` is u_txx."""
         name = "t" * t + "".join(axis * order for axis, order in orders.items())
         index = parse_derivative(name, self._dimension) if name else self._zero
@@ -98,7 +98,7 @@ class Field:
         return (0,) * (1 + self._dimension)
 
     @property
-    def value(self) -> Array | float:
+    def value(self) -> Array | complex:
         return self._derivative(self._zero)
 
     @property

@@ -43,7 +43,7 @@ def describe(problem: EvolutionProblem) -> dict[str, Any]:
         "name": names.get(problem.stated_class, problem.name),
         **({"until": problem.interval.end} if problem.is_extended else {}),
         "parameters": {name: _describe_value(value) for name, value in values.items() if name != "observations"},
-        "observations": [one.digest for one in problem.observations],
+        **({"observations": [one.digest for one in problem.observations]} if problem.observations else {}),
     }
 
 

@@ -140,9 +140,9 @@ class _Grid:
                 modes[..., -1] *= few % 2  # the highest mode of an even grid has no phase
                 along = np.fft.irfft(modes, few, norm="forward")
             else:
-                modes = scipy.fft.dct(along, type=1)[..., :few] / (many - 1)
+                modes = np.asarray(scipy.fft.dct(along, type=1))[..., :few] / (many - 1)
                 modes[..., -1] = 0.0
-                along = scipy.fft.idct(modes * (few - 1), type=1)
+                along = np.asarray(scipy.fft.idct(modes * (few - 1), type=1))
             values = np.moveaxis(along, -1, number)
         return values.reshape(len(values), -1, values.shape[-1])
 
@@ -155,7 +155,7 @@ class _Grid:
         shape = (len(values), *(count for _, count in self.axes), values.shape[-1])
         for number, (axis, _count) in enumerate(self.axes, start=1):
             along = np.moveaxis(values.reshape(shape), number, -1)
-            modes = np.abs(np.fft.rfft(along) if axis.periodic else scipy.fft.dct(along, type=1)) ** 2
+            modes = np.abs(np.fft.rfft(along) if axis.periodic else np.asarray(scipy.fft.dct(along, type=1))) ** 2
             modes = modes.reshape(-1, modes.shape[-1]).sum(axis=0)
             if modes[2 * len(modes) // 3 :].sum() > _EMPTY * modes.sum():
                 return False

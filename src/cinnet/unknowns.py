@@ -135,4 +135,7 @@ class LearnedField(eqx.Module):
 AnyUnknown = Unknown | UnknownField
 # The annotation of a number in an equation that may be unknown. To a type checker it is anything, because equations
 # only ever see the number.
-Parameter = Any if TYPE_CHECKING else float | Unknown
+if TYPE_CHECKING:
+    Parameter = Any
+else:
+    Parameter = float | Unknown

@@ -28,7 +28,7 @@ class Cell:
     method: str
     grid: tuple[int, int]
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     budget: float | None = None
     target: Target | None = None
 

@@ -16,6 +16,9 @@ class WithUnknowns(Network):
     inner: Network
     coefficients: Mapping[str, Float[Array, " _"]]
 
+    def __init__(self, inner: Network, coefficients: Mapping[str, Float[Array, " _"]]):
+        self.inner, self.coefficients = inner, dict(coefficients)
+
     @property
     def embedding(self) -> Embedding:
         return self.inner.embedding

@@ -46,9 +46,10 @@ def _initial_gap(problem: EvolutionProblem, face: BoundaryCondition, points: Flo
 
 
 def _initial_derivative(problem: EvolutionProblem, points: Float[Array, "points dim"], index: MultiIndex) -> Array:
-    def function(x: Array) -> Array:
+    def initial(x: Array) -> Array:
         return problem.initial_values(x[None])[0]
 
+    function: Callable[[Array], Array] = initial
     for axis, order in enumerate(index[1:]):
         for _ in range(order):
             function = _along(function, axis)
@@ -69,8 +70,8 @@ def _corner_gap(
     edge = other.project(problem.box, one.project(problem.box, points))
     interval = problem.interval
     times = ((interval.start + interval.end) / 2, interval.end)
-    values = [[[_value(face, t, x) for x in edge] for t in times] for face in (one, other)]
-    return float(np.abs(np.subtract(*values)).max())
+    here, there = (np.array([[_value(face, t, x) for x in edge] for t in times]) for face in (one, other))
+    return float(np.abs(here - there).max())
 
 
 def _value(face: BoundaryCondition, t: float, x: np.ndarray) -> np.ndarray:

@@ -77,7 +77,7 @@ def _with_exact_boundary(problem: EvolutionProblem, settings: Settings, network:
             jax.vmap(exact.lift, in_axes=(None, 0))(jnp.asarray(t, network.dtype), points)
             for t in (problem.interval.start, (problem.interval.start + problem.interval.end) / 2)
         ]
-        if not np.array_equal(*lifts):
+        if not np.array_equal(lifts[0], lifts[1]):
             raise ValueError(
                 f"exact_boundary=True with windows={settings.windows}: the boundary values of {problem.name} change in "
                 "time, which needs windows=1."
