@@ -55,13 +55,14 @@ def cheap(request, monkeypatch, tmp_path, tmp_path_factory):
     trained = []
 
     def short_run(problem, settings, **options):
+        windows = 1 + len(options.get("solved", ()))
         short = dataclasses.replace(
             settings,
             hidden=(4,),
-            windows=1,
-            num_times=10,
+            windows=windows,
+            num_times=10 * windows,
             num_points=min(settings.num_points, 8),
-            num_mesh_intervals=settings.num_mesh_intervals and 10,
+            num_mesh_intervals=settings.num_mesh_intervals and 10 * windows,
             stages=shortened(settings, 1),
         )
         if not trained and name(request.getfixturevalue("page")) in TRAINED:

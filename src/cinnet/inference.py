@@ -37,6 +37,11 @@ class Estimate:
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
+    def __str__(self) -> str:
+        if self.standard_error is None:
+            return f"{self.value:.4g}"
+        return f"{self.value:.4g} +- {self.standard_error:.2g}, 95 % interval {self.lower:.4g} to {self.upper:.4g}"
+
 
 def known_problem(problem: EvolutionProblem, network: Network) -> EvolutionProblem:
     """The problem with what a network learned in the place of its unknowns."""

@@ -6,7 +6,7 @@ weighting (Appendix B) only changes the weights.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import equinox as eqx
 import jax
@@ -237,6 +237,12 @@ class Objective(eqx.Module):
         parts = {term.name: level.mean() for term, level in zip(self.terms, levels, strict=True)}
         causal = None if self.causality is None else self._causal_weights(levels)
         return LossValue(total, parts, causal)
+
+
+def term_names(record: Iterable[str]) -> list[str]:
+    """Which entries of a training record are terms of the loss."""
+    kinds = ("initial", "residual", "boundary", "observations", "prior")
+    return [name for name in record if name.split(" ")[0] in kinds]
 
 
 def _weighted_sum(weights: list[Array], levels: list[Array]) -> Float[Array, ""]:

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .diagnostics import Diagnostics, Fields, OverTime
+from .losses import term_names
 from .training.checkpoint import write_atomically
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -222,7 +223,7 @@ def _plot_curves(fields: Fields, title: str) -> Figure:
 
 def plot_training(records: Sequence[Mapping[str, float]], title: str = "") -> Figure:
     """Loss and its parts, held-out residual and error over the steps; below them damping, weights and the like."""
-    parts = [name for name in records[0] if name in ("initial", "residual") or name.startswith("boundary")]
+    parts = term_names(records[0])
     strategies = {name: label for name, label in _STRATEGY_CURVES.items() if any(name in r for r in records)}
     strategies |= {name: name for name in records[0] if name.startswith("weight ")}
     with plt.rc_context(STYLE):

@@ -1,3 +1,4 @@
+import io
 import json
 import subprocess
 import sys
@@ -130,7 +131,7 @@ def test_the_live_table_shows_done_running_left_and_failed(tmp_path):
     ):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text(json.dumps(content))
-    console = Console(force_terminal=True, width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console = Console(force_terminal=True, width=120, record=True, file=io.StringIO())
     with show_sweep(6, 1, tmp_path, console) as display:
         display.say("reference of kdv")
         for event in ("a", "started"), ("a", "finished"), ("b", "started"), ("c", "started"), ("d", "started"):

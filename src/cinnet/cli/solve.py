@@ -217,6 +217,8 @@ def _train(
     else:
         click.echo(f"{equation.name}: {result['status']} after {result['steps']} steps, {result['wall_seconds']:.0f} s")
         click.echo(result["verdict"])
+        for name, one in solution.estimates.items():
+            click.echo(f"{name}: {one}")
         click.echo(f"report:  {report}  (open it in a browser)\nfigures: {folder}/*.png and *.pdf")
         own = f" --problem {problem}" if ":" in problem else ""
         click.echo(f"next:    {_next_command(equation, folder, result['status'])}{own}")

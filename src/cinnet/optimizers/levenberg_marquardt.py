@@ -49,7 +49,7 @@ class LevenbergMarquardt(Optimizer):
 
     @property
     def matrix_free(self) -> GaussNewtonCG:
-        """The same steps without matrices, for when these would not fit the memory."""
+        """Straight steps without matrices, for when these would not fit the memory."""
         return GaussNewtonCG(self.initial_damping, self.min_damping, self.max_damping, self.max_trials)
 
     @staticmethod

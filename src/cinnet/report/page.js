@@ -294,6 +294,7 @@ function facts(run) {
   const r = run.result, seconds = r.wall_seconds;
   const shown = [
     ["relative L2 error", short(r.relative_l2_error)],
+    ["error that the residual implies", short(r.estimated_error)],
     ["held-out squared residual", short(r.held_out_residual)],
     ["training time", seconds >= 120 ? `${(seconds / 60).toFixed(1)} min` : `${Math.round(seconds)} s`],
     ["steps", String(r.steps)],
@@ -307,8 +308,16 @@ function facts(run) {
     element("div", { className: "fact" }, element("b", { textContent: value }), element("span", { textContent: name }))));
 }
 
+function estimated(one) {
+  return one.standard_error == null ? one.value.toPrecision(4)
+    : `${one.value.toPrecision(4)} \u00b1 ${one.standard_error.toPrecision(2)}, 95 %: ${one.lower.toPrecision(4)} to ${one.upper.toPrecision(4)}`;
+}
+
 function summary(run) {
-  const parameters = Object.entries(run.parameters).map(([name, value]) => `${name} = ${value}`).join(", ");
+  const found = run.result.estimates ?? {};
+  const valueOf = (name, value) => name in found ? `${estimated(found[name])} (learned)`
+    : value !== null && typeof value === "object" && !Array.isArray(value) ? "learned" : value;
+  const parameters = Object.entries(run.parameters).map(([name, value]) => `${name} = ${valueOf(name, value)}`).join(", ");
   const parts = [element("p", { className: "soft", textContent: `preset ${run.result.preset}, run ${run.folder}` })];
   if (run.equation) parts.push(element("img", { className: "equation", src: run.equation, alt: run.result.equation }));
   else if (run.result.equation) parts.push(element("pre", { textContent: run.result.equation }));
@@ -334,7 +343,7 @@ function windowBreaks(records) {
 function trainingCharts(run) {
   const records = run.records, steps = records.step ?? [];
   if (!steps.length) return [];
-  const parts = Object.keys(records).filter((name) => name === "initial" || name === "residual" || name.startsWith("boundary"));
+  const parts = Object.keys(records).filter((name) => name === "initial" || name === "residual" || name === "prior" || /^(boundary|observations)/.test(name));
   const losses = ["loss", ...parts, "held_out_residual", "relative_l2_error"].filter((name) => name in records);
   const strategies = ["damping", "learning_rate", "step_length", "causality", "least_causal_weight", ...Object.keys(records).filter((n) => n.startsWith("weight "))]
     .filter((name) => name in records);

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ..losses import term_names
+
 
 @dataclass(frozen=True)
 class Display:
@@ -45,7 +47,7 @@ def show_progress(
 
 def describe_record(record: dict[str, float]) -> str:
     """One line on the state of training."""
-    terms = [name for name in record if name in ("initial", "residual") or name.startswith("boundary")]
+    terms = term_names(record)
     parts = [f"step {record['step']:.0f}", f"loss {record['loss']:.2e}", *(f"{n} {record[n]:.0e}" for n in terms)]
     if record.get("window"):
         parts.insert(0, f"window {record['window'] + 1:.0f}")
