@@ -56,3 +56,15 @@ def machine_measured_once():
         patch.setattr(cinnet.runs, "gemm_seconds", measured)
         patch.setattr(cinnet.estimate, "gemm_seconds", measured)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def coarse_error_equation():
+    """Every run estimates its error; the grids of the tests' problems need no fine one."""
+    import cinnet.trust
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cinnet.trust, "_POINTS", {0: 1, 1: 64, 2: 12, 3: 6})
+        patch.setattr(cinnet.trust, "_BOUNDED_POINTS", {1: 25, 2: 13, 3: 5})
+        patch.setattr(cinnet.trust, "_LEAST_STEPS", 80)
+        yield
