@@ -10,6 +10,7 @@ import argparse
 import importlib.util
 import inspect
 import json
+import sys
 from pathlib import Path
 
 import cinnet
@@ -41,6 +42,7 @@ def example(name: str):
     """The module of an example, and the problem class that it defines."""
     specification = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
     specification.loader.exec_module(module)
     (problem,) = [
         value
