@@ -76,8 +76,8 @@ def page(results: dict) -> str:
         "# Gallery",
         "",
         "Problems that nobody tuned for, each one file in `examples/`, solved with the default preset on at most two "
-        "cores. The error is against a closed form, a spectral reference or SciPy; the estimate is what the residual alone "
-        "implies. Made by `python validation/gallery.py`.",
+        "cores. The error is against a closed form, a spectral reference or SciPy; the estimate is what the residual "
+        "alone implies. Made by `python validation/gallery.py`.",
         "",
         "| example | equation | (N_t, N_x) | lines | relative L2 error | estimate | bar | seconds |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
