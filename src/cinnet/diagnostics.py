@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .metrics import invariants, predict, relative_error_over_time, residual_over_time
-from .networks import CinNet, ExactBoundary, ExactInitial, Network, Windows, WithUnknowns
+from .networks import CinNet, Network, Windows
+from .networks.around import innermost
 from .problems.base import EvolutionProblem
 from .reference import KnownSolution
 from .training.checkpoint import write_atomically
@@ -183,15 +184,9 @@ def _invariants(problem, network, reference: KnownSolution | None, times, points
     return {name: OverTime(ours[name], exact.get(name), declared[name].conserved) for name in declared}
 
 
-def _innermost(network: Network) -> Network:
-    while isinstance(network, ExactInitial | ExactBoundary | WithUnknowns):
-        network = network.inner
-    return network
-
-
 def _gates(network: Network) -> tuple[np.ndarray, ...]:
     pieces = network.pieces if isinstance(network, Windows) else (network,)
-    layered = [inner for inner in map(_innermost, pieces) if isinstance(inner, CinNet)]
+    layered = [inner for inner in map(innermost, pieces) if isinstance(inner, CinNet)]
     if not layered or layered[0].layers[0].gate is None:
         return ()
     return tuple(

@@ -118,7 +118,7 @@ class Solution:
     @property
     def estimates(self) -> Mapping[str, Estimate]:
         """The unknown numbers, with standard errors and 95 % intervals where there were observations."""
-        return {name: Estimate(**one) for name, one in self.result["estimates"].items()}
+        return {name: Estimate(**one) for name, one in self.result.get("estimates", {}).items()}
 
     def relative_error(self) -> float:
         """RL2E against the reference on the test grid."""

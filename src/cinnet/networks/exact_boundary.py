@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..conditions import BoundaryCondition, ValueAndSlope
-from ..domains import Axis, Box, TimeInterval
-from ..embeddings import Embedding
+from ..domains import Axis, Box
 from ..fields import MultiIndex, below, split_complex, subtract
 from ..jets import JetSpace
+from .around import Around
 from .base import Network
 
 
@@ -29,7 +29,7 @@ class BoundaryPlan(eqx.Module):
         return self.queries.num_rows
 
 
-class ExactBoundary(Network):
+class ExactBoundary(Around):
     """G(t, x) + D(x) N(t, x), where G has the boundary values and D is zero on these faces and nowhere else.
 
     Along each axis G is linear between the two faces, or constant from one; D is a product of distances to the faces.
@@ -40,22 +40,6 @@ class ExactBoundary(Network):
 
     def __init__(self, inner: Network, faces: tuple[BoundaryCondition, ...]):
         self.inner, self.faces = inner, faces
-
-    @property
-    def embedding(self) -> Embedding:
-        return self.inner.embedding
-
-    @property
-    def interval(self) -> TimeInterval:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.interval
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.inner.dtype
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        return self.inner.widths
 
     @property
     def _box(self) -> Box:

@@ -9,10 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..domains import TimeInterval
-from ..embeddings import Embedding
 from ..fields import MultiIndex
 from ..jets import JetSpace
+from .around import Around
 from .base import Network
 
 FADING_TIME = 0.05  # of the interval's duration: short, so that a corner of g is not kept for ever
@@ -30,7 +29,7 @@ class FadingPlan(eqx.Module):
         return self.queries.num_rows
 
 
-class ExactInitial(Network):
+class ExactInitial(Around):
     """N(t, x) + exp(-s / 0.05) (g(x) - N(t0, x)) with s = (t - t0) / (T - t0): equal to g at t0 for any N.
 
     Unlike g + s N, which carries every corner of g to all times, the correction and its corners fade within a
@@ -42,22 +41,6 @@ class ExactInitial(Network):
 
     def __init__(self, inner: Network, initial: Callable[..., Any]):
         self.inner, self.initial = inner, initial
-
-    @property
-    def embedding(self) -> Embedding:
-        return self.inner.embedding
-
-    @property
-    def interval(self) -> TimeInterval:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.interval
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.inner.dtype
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        return self.inner.widths
 
     def _fading(self, times) -> Array:
         elapsed = (jnp.asarray(times, self.dtype) - self.interval.start) / self.interval.duration

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 from jaxtyping import Array, Float
 
-from ..domains import TimeInterval
-from ..embeddings import Embedding
+from .around import Around
 from .base import Network
 
 
-class WithUnknowns(Network):
+class WithUnknowns(Around):
     """The function is that of `inner`; `coefficients` are those of the unknowns, by name."""
 
     inner: Network
@@ -18,22 +16,6 @@ class WithUnknowns(Network):
 
     def __init__(self, inner: Network, coefficients: Mapping[str, Float[Array, " _"]]):
         self.inner, self.coefficients = inner, dict(coefficients)
-
-    @property
-    def embedding(self) -> Embedding:
-        return self.inner.embedding
-
-    @property
-    def interval(self) -> TimeInterval:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.interval
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.inner.dtype
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        return self.inner.widths
 
     def bound(self, operator):
         """The residual with the unknowns as they are now; other operators know nothing of them."""
