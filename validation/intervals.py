@@ -1,9 +1,9 @@
 """Do the 95 % intervals of an unknown cover the truth? Allen-Cahn's diffusivity from 20 simulated data sets.
 
-    python validation/coverage.py [--sets 20]
+    python validation/intervals.py [--sets 20]
 
-Each data set has 200 points with 1 % noise and a seed of its own. Runs are kept under runs/coverage; the table
-is written to validation/results/coverage.json.
+Each data set has 200 points with 1 % noise and a seed of its own. Runs are kept under runs/intervals; the table
+is written to validation/results/intervals.json.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from gallery import ROOT
 import cinnet
 from cinnet.folders import RESULT_FILE, read_json
 
-RESULTS = Path(__file__).parent / "results" / "coverage.json"
+RESULTS = Path(__file__).parent / "results" / "intervals.json"
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=20)
     rows = []
     for seed in range(parser.parse_args().sets):
-        folder = Path("runs/coverage") / str(seed)
+        folder = Path("runs/intervals") / str(seed)
         if not (folder / RESULT_FILE).exists():
             cinnet.solve(inverse.problem(seed), grid=inverse.GRID, seed=seed, folder=folder, reference=False)
         found = read_json(folder / RESULT_FILE)["estimates"]["diffusivity"]
