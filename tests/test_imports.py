@@ -12,7 +12,7 @@ LAYERS = [
     {"domains", "precision"},
     {"symmetry", "unknowns", "gridded"},
     {"fields"},
-    {"jets", "observations"},
+    {"jets", "nested", "observations"},
     {"embeddings", "history", "conditions"},
     {"networks", "problems"},
     {"sampling"},
@@ -21,7 +21,7 @@ LAYERS = [
     {"losses"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-REFERENCE_MAY_IMPORT = {"domains", "fields", "problems", "precision"}
+REFERENCE_MAY_IMPORT = {"domains", "fields", "nested", "problems", "precision"}
 
 
 def room_of(path: Path) -> str:

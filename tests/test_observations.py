@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +8,7 @@ from cinnet import Complex, EvolutionProblem, KortewegDeVries, Observations, Per
 from cinnet.folders import describe, described_problem, load_observations, save_observations
 from cinnet.presets import resolve_settings
 from cinnet.training.build import Window, build_network, build_objective, build_points
+from cinnet.training.checkpoint import CheckpointError
 
 
 def test_rows_are_kept_and_checked():
@@ -58,16 +60,17 @@ def test_mismatch_rows_and_jacobian_are_those_of_the_network():
         network = build_network(problem, settings)
         window = Window.of(problem, settings, ())
         objective = build_objective(problem, settings, network, build_points(problem, settings), window)
-        parts = objective.loss(network).parts
-        predicted = np.array([network(a, b)[0] for a, b in zip(t, x, strict=True)])
-        slopes = np.array([jax.grad(lambda z, a=a: network(a, z)[0])(b) for a, b in zip(t[:2], x[:2], strict=True)])
+        value = eqx.filter_jit(objective.loss)(network)
+        parts = value.parts
+        predicted = eqx.filter_jit(jax.vmap(lambda a, b: network(a, b)[0]))(t, x)
+        slopes = eqx.filter_jit(jax.vmap(jax.grad(lambda b, a: network(a, b)[0])))(x[:2], t[:2])
         np.testing.assert_allclose(parts["observations"], np.mean((predicted - values) ** 2), rtol=1e-10)
         np.testing.assert_allclose(parts["observations 1"], np.mean((slopes - values[:2]) ** 2), rtol=1e-10)
-        weights = objective.row_weights(network)
-        rows, jacobian = objective.linearize(network, weights)
-        np.testing.assert_allclose(rows, objective.residuals(network, weights), rtol=1e-12)
-        np.testing.assert_allclose(rows @ rows, objective.loss(network).total, rtol=1e-12)
-        gradient = objective.loss_and_gradient(network)[1]
+        weights = eqx.filter_jit(objective.row_weights)(network)
+        rows, jacobian = eqx.filter_jit(objective.linearize)(network, weights)
+        np.testing.assert_allclose(rows, eqx.filter_jit(objective.residuals)(network, weights), rtol=1e-12)
+        np.testing.assert_allclose(rows @ rows, value.total, rtol=1e-12)
+        gradient = eqx.filter_jit(objective.loss_and_gradient)(network)[1]
         flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(gradient)])
         np.testing.assert_allclose(2 * rows @ jacobian, flat, rtol=1e-8, atol=1e-12)
 
@@ -122,3 +125,14 @@ def test_run_folder_keeps_them(tmp_path):
     again = described_problem(describe(problem), read)
     assert describe(again) == describe(problem)
     assert again.unknowns == problem.unknowns
+
+
+def test_damaged_file_is_named(tmp_path):
+    path = tmp_path / "observations.npz"
+    save_observations(path, (Observations([0.1], [0.5], [1.0]),))
+    whole = path.read_bytes()
+    np.savez(tmp_path / "other.npz", header=np.zeros(1))
+    for content in (b"", whole[: len(whole) // 2], b"\x00" * 100, (tmp_path / "other.npz").read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            load_observations(path)

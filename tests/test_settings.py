@@ -73,6 +73,7 @@ def test_windows_have_at_least_five_time_levels(num_times, windows):
         ({"resample_every": 0}, r"resample_every=0: at least 1"),
         ({"exact_initial": True}, r"exact_initial=True needs windows=1, not 4"),
         ({"memory_gigabytes": 0}, r"memory_gigabytes=0: give a positive"),
+        ({"initial_gain": -1.0}, r"initial_gain=-1.0: give a positive"),
     ],
 )
 def test_strategies_that_make_no_sense_are_refused(options, message):

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from .domains import Box
 from .fields import MultiIndex
 from .jets import JetSpace
+from .nested import partial_derivative
 from .networks import Network
 
 Derivatives = dict[MultiIndex, Float[Array, "times points outputs"]]
@@ -63,20 +64,8 @@ def network_derivatives(
     network: Network, t: Float[Array, ""], x: Float[Array, " dim"], derivatives: tuple[MultiIndex, ...]
 ) -> dict[MultiIndex, Float[Array, " outputs"]]:
     """Derivatives of `network(t, x)` at one point by nested jax.jvp."""
-    directions = np.eye(1 + x.shape[0], dtype=x.dtype)
-
-    def differentiate(function, axis):
-        direction = directions[axis]
-        return lambda z: jax.jvp(function, (z,), (jnp.asarray(direction),))[1]
-
-    results = {}
-    for index in derivatives:
-        function = lambda z: network(z[0], z[1:])  # noqa: E731
-        for axis, order in enumerate(index):
-            for _ in range(order):
-                function = differentiate(function, axis)
-        results[index] = function(jnp.concatenate([t[None], x]))
-    return results
+    here = jnp.concatenate([t[None], x])
+    return {index: partial_derivative(lambda z: network(z[0], z[1:]), index)(here) for index in derivatives}
 
 
 class SpectralEngine(Engine):

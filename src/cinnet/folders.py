@@ -4,6 +4,8 @@ import dataclasses
 import hashlib
 import io
 import json
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -124,9 +126,12 @@ def load_observations(path: Path) -> tuple[Observations, ...]:
     """The measurements that a run was given; none if it has no such file."""
     if not path.exists():
         return ()
-    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-        arrays: Mapping[str, np.ndarray] = dict(file)
-    return tuple(
-        Observations(arrays[f"times{i}"], arrays[f"points{i}"], arrays[f"values{i}"], **about)
-        for i, about in enumerate(json.loads(bytes(arrays["header"])))
-    )
+    try:
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
+            arrays: Mapping[str, np.ndarray] = dict(file)
+        return tuple(
+            Observations(arrays[f"times{i}"], arrays[f"points{i}"], arrays[f"values{i}"], **about)
+            for i, about in enumerate(json.loads(bytes(arrays["header"])))
+        )
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None

@@ -25,6 +25,7 @@ from .folders import (
     read_json,
     save_observations,
 )
+from .inference import known_problem
 from .networks import Network, Windows
 from .presets import resolve_settings
 from .problems import PROBLEMS
@@ -95,7 +96,6 @@ def run(
             )
         if folder is not None:
             check_folder(folder, config)
-        if folder is not None:
             save_observations(folder / OBSERVATIONS_FILE, problem.observations)
         known = known_solution(problem, compute=False) if reference and not problem.unknowns else None
         meter = None if known is None else ErrorMeter(problem, known)
@@ -106,7 +106,7 @@ def run(
                 trainer.save(folder)
         outcome = trainer.run(budget)
         say = progress or (lambda message: None)
-        learned, fitted = trainer.estimates(), trainer.known_problem()
+        learned, fitted = trainer.estimates(), known_problem(problem, outcome.network)
         if known is None and reference:
             known = known_solution(fitted, progress=progress)
             meter = None if known is None else ErrorMeter(fitted, known)

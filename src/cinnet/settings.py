@@ -79,6 +79,7 @@ class Settings:
     causality: float | str | None = _setting("epsilon of the causal weights, auto, or none")
     stages: tuple[Stage, ...] = _setting("optimizers one after the other")
     observation_weight: float = _setting("weight of the observations", default=1.0)
+    initial_gain: float = _setting("initial local weights, times those of Glorot", default=1.0)
     windows: int = _setting("time windows that are solved one after the other", default=1)
     exact_initial: bool = _setting("the initial value by construction", default=False)
     exact_boundary: bool = _setting("boundary values and insulated ends by construction", default=False)
@@ -110,8 +111,9 @@ class Settings:
                 raise ValueError(
                     f"{name}={value} cannot be split over windows={self.windows}; choose a multiple of it."
                 )
-        if not self.memory_gigabytes > 0:
-            raise ValueError(f"memory_gigabytes={self.memory_gigabytes}: give a positive number.")
+        for name in ("memory_gigabytes", "initial_gain"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name)}: give a positive number.")
         if self.exact_initial and self.windows > 1:
             raise ValueError(f"exact_initial=True needs windows=1, not {self.windows}.")
         memory = {name: getattr(self, name) for name in MEMORY_SETTINGS}

@@ -97,6 +97,13 @@ def test_a_problem_of_ones_own_is_solved_drawn_and_resumed(places):
     assert json.loads(again.output)["problem"] == "Heat"
 
 
+def test_extend_carries_a_run_on_beside_it(places):
+    result = invoke("extend", places / "run", "--until", "2", "--problem", f"{places}/heat.py:Heat", "--json")
+    assert result.exit_code == 0, result.output
+    assert (places / "run-until-2" / "report.html").exists()
+    assert json.loads(result.output)["num_times"] == 4
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".npz", None])
 def test_evaluate_gives_the_values_of_the_solution(places, tmp_path, suffix):
     sys.path.insert(0, str(places))
@@ -217,6 +224,12 @@ WRONG = {
     "report on damaged diagnostics": (["report", "{root}/undiagnosed"], "diagnostics.npz is damaged"),
     "report on a foreign configuration": (["report", "{root}/foreign"], "is not that of a run"),
     "report below a file": (["report", "{root}/run", "--output", "{root}/file/report.html"], "a file is in the way"),
+    "extension into the past": (
+        ["extend", "{root}/run", "--until", "0.5", "{own}"],
+        "is not the end of a later window",
+    ),
+    "extension without an end": (["extend", "{root}/run"], "Missing option '--until'"),
+    "extension of an unfinished run": (["extend", "{root}/unfinished", "--until", "2", "{own}"], "finished run folder"),
     "unfinished run": (["compare", "{root}/unfinished"], "cinnet resume"),
 }
 

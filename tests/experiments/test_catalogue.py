@@ -26,7 +26,8 @@ NUM_CELLS = {
     "quadrature": 12,
     "exponent": 5,
     "optimizers": 10,
-    "windows": 12,
+    "windows": 10,
+    "initial-scale": 12,
 }
 
 

@@ -183,6 +183,14 @@ def test_open_gates_give_the_multilayer_perceptron_and_ignore_history():
     np.testing.assert_allclose(network(0.8, 0.3), plain(0.8, 0.3), rtol=1e-13)
 
 
+def test_initial_gain_of_two_makes_up_for_the_gates():
+    options = {"num_mesh_intervals": 3, "hidden": (4, 3), "dtype": "float64", "key": jax.random.key(1)}
+    plain, larger = CinNet(LINE, INTERVAL, **options), CinNet(LINE, INTERVAL, initial_gain=2.0, **options)
+    for before, after in zip(plain.layers, larger.layers, strict=True):
+        np.testing.assert_allclose(after.gated[0], before.local_weight)
+        np.testing.assert_array_equal(after.history_weight, before.history_weight)
+
+
 def test_fixed_gate_is_one_half():
     learnable = CinNet(LINE, INTERVAL, hidden=(4, 3), num_mesh_intervals=3, dtype="float64", key=jax.random.key(5))
     fixed = CinNet(

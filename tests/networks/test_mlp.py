@@ -78,6 +78,8 @@ def test_initial_weights_are_glorot_normal_with_zero_bias():
     assert float(jnp.std(layer.weight)) == pytest.approx(np.sqrt(2 / 500), rel=0.02)
     assert float(jnp.abs(layer.bias).max()) == 0
     assert [layer.num_outputs for layer in network.layers] == [200, 300, 1]
+    larger = make(LINE, hidden=(200, 300), initial_gain=2.0).layers[1]
+    np.testing.assert_array_equal(larger.weight, 2 * layer.weight)
     other = make(LINE, hidden=(200, 300), key=jax.random.key(2))
     assert not np.array_equal(layer.weight, other.layers[1].weight)
 

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from ..training.loop import stop_requests
+from ..training.interrupts import stop_requests
 from .sweep import Run, perform, record_failure
 from .workers import EngineError, Workers
 

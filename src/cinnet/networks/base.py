@@ -121,9 +121,9 @@ def _activate(activation: Activation, values: Jet, rates: Jet, plan: TimePlan, s
     return activated, multiply(compose(slopes, queried, space.rates), rates, space.rates)
 
 
-def glorot(key: PRNGKeyArray, fan_in: int, fan_out: int, dtype: np.dtype) -> Array:
-    """Glorot normal initial weights, variance 2 / (fan_in + fan_out)."""
-    return jax.nn.initializers.glorot_normal()(key, (fan_in, fan_out), dtype)
+def glorot(key: PRNGKeyArray, fan_in: int, fan_out: int, dtype: np.dtype, gain: float = 1.0) -> Array:
+    """Glorot normal initial weights, variance 2 / (fan_in + fan_out) times the square of the gain."""
+    return jnp.asarray(gain, dtype) * jax.nn.initializers.glorot_normal()(key, (fan_in, fan_out), dtype)
 
 
 def check_hidden(hidden: Sequence[int], outputs: int) -> tuple[int, ...]:

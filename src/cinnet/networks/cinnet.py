@@ -38,9 +38,9 @@ class CausalIntegral(Layer):
     history_bias: Float[Array, " outputs"]
     gate: Float[Array, " outputs"] | None
 
-    def __init__(self, inputs: int, outputs: int, *, learn_gate: bool, key: PRNGKeyArray, dtype: np.dtype):
+    def __init__(self, inputs: int, outputs: int, *, learn_gate: bool, gain: float, key: PRNGKeyArray, dtype: np.dtype):
         local_key, history_key = jax.random.split(key)
-        self.local_weight = glorot(local_key, inputs, outputs, dtype)
+        self.local_weight = glorot(local_key, inputs, outputs, dtype, gain)
         self.local_bias = jnp.zeros(outputs, dtype)
         self.history_weight = glorot(history_key, inputs, outputs, dtype)
         self.history_bias = jnp.zeros(outputs, dtype)
@@ -120,7 +120,8 @@ class CinNet(LayeredNetwork):
 
     `num_mesh_intervals` is the paper's N_s for a uniform mesh; `mesh` gives any other. `temporal_weight`
     (an exponent q, a TemporalWeight or a function A(t, s)) and `quadrature` are one for all layers or one for
-    each. `gate` is "learnable" or "fixed" (z = 0.5).
+    each. `gate` is "learnable" or "fixed" (z = 0.5). Because z starts at 0.5, local features start half as large as
+    those of an MLP; `initial_gain` = 2 makes up for it.
 
     Differs from paper: t enters as (t - t0) / (T - t0) and integrals are divided by T - t0; both change nothing
     in the paper's problems, where the interval is [0, 1].
@@ -151,6 +152,7 @@ class CinNet(LayeredNetwork):
         symmetry: Symmetry | None = None,
         mirrored: tuple[bool, ...] | None = None,
         activation: str | Activation = "tanh",
+        initial_gain: float = 1.0,
         dtype: str = "float32",
         key: PRNGKeyArray,
     ):
@@ -167,7 +169,7 @@ class CinNet(LayeredNetwork):
         keys = jax.random.split(key, depth)
         resolved = resolve_dtype(dtype)
         self.layers = tuple(
-            CausalIntegral(n, m, learn_gate=gate == "learnable", key=k, dtype=resolved)
+            CausalIntegral(n, m, learn_gate=gate == "learnable", gain=initial_gain, key=k, dtype=resolved)
             for n, m, k in zip(widths[:-1], widths[1:], keys, strict=True)
         )
 

@@ -14,6 +14,7 @@ from ..conditions import BoundaryCondition, ValueAndSlope
 from ..domains import Axis, Box
 from ..fields import MultiIndex, below, split_complex, subtract
 from ..jets import JetSpace
+from ..nested import partial_derivative
 from .around import Around
 from .base import Network
 
@@ -122,13 +123,10 @@ class ExactBoundary(Around):
     def _lift_derivative(
         self, times: Array, points: Array, index: MultiIndex
     ) -> Float[Array, "queries columns outputs"]:
-        function = self.lift
-        for number, order in enumerate(index):
-            for _ in range(order):
-                function = _along(function, number)
-        over_points = jax.vmap(function, in_axes=(0, 0))
+        derivative = partial_derivative(lambda z: self.lift(z[0], z[1:]), index)
         shared = jnp.broadcast_to(times, (times.shape[0], points.shape[0]))
-        return jax.vmap(over_points, in_axes=(0, None))(shared, points)
+        everywhere = jnp.broadcast_to(points, (times.shape[0], *points.shape))
+        return jax.vmap(jax.vmap(derivative))(jnp.concatenate([shared[..., None], everywhere], axis=-1))
 
 
 _DISTANCES = {
@@ -137,18 +135,6 @@ _DISTANCES = {
     frozenset(("upper",)): (1.0, -1.0),
     frozenset(("lower", "upper")): (0.0, 4.0, -4.0),
 }
-
-
-def _along(function: Callable, number: int) -> Callable:
-    """The derivative in t (number 0) or in a coordinate."""
-
-    def derivative(t: Array, x: Array) -> Array:
-        directions = (jnp.asarray(float(number == 0), t.dtype), jnp.zeros_like(x))
-        if number:
-            directions = (directions[0], directions[1].at[number - 1].set(1.0))
-        return jax.jvp(function, (t, x), directions)[1]
-
-    return derivative
 
 
 def exact_faces(faces: tuple[BoundaryCondition, ...]) -> tuple[BoundaryCondition, ...]:

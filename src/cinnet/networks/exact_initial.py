@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..fields import MultiIndex
 from ..jets import JetSpace
+from ..nested import partial_derivative
 from .around import Around
 from .base import Network
 
@@ -73,13 +74,4 @@ class ExactInitial(Around):
 
     def _initial_derivative(self, points: Float[Array, "columns dim"], index: MultiIndex) -> Array:
         """A spatial derivative of g at every point."""
-        function = self._initial
-        for axis, order in enumerate(index[1:]):
-            direction = jnp.zeros(points.shape[1], self.dtype).at[axis].set(1.0)
-            for _ in range(order):
-                function = _along(function, direction)
-        return jax.vmap(function)(points.astype(self.dtype))
-
-
-def _along(function: Callable, direction: Array) -> Callable:
-    return lambda x: jax.jvp(function, (x,), (direction,))[1]
+        return jax.vmap(partial_derivative(self._initial, index[1:]))(points.astype(self.dtype))

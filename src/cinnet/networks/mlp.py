@@ -23,8 +23,8 @@ class Dense(Layer):
     weight: Float[Array, "inputs outputs"]
     bias: Float[Array, " outputs"]
 
-    def __init__(self, inputs: int, outputs: int, *, key: PRNGKeyArray, dtype: np.dtype):
-        self.weight = glorot(key, inputs, outputs, dtype)
+    def __init__(self, inputs: int, outputs: int, *, gain: float, key: PRNGKeyArray, dtype: np.dtype):
+        self.weight = glorot(key, inputs, outputs, dtype, gain)
         self.bias = jnp.zeros(outputs, dtype)
 
     @property
@@ -69,6 +69,7 @@ class MLP(LayeredNetwork):
         symmetry: Symmetry | None = None,
         mirrored: tuple[bool, ...] | None = None,
         activation: str | Activation = "tanh",
+        initial_gain: float = 1.0,
         dtype: str = "float32",
         key: PRNGKeyArray,
     ):
@@ -79,7 +80,8 @@ class MLP(LayeredNetwork):
         keys = jax.random.split(key, len(widths) - 1)
         resolved = resolve_dtype(dtype)
         self.layers = tuple(
-            Dense(n, m, key=k, dtype=resolved) for n, m, k in zip(widths[:-1], widths[1:], keys, strict=True)
+            Dense(n, m, gain=initial_gain, key=k, dtype=resolved)
+            for n, m, k in zip(widths[:-1], widths[1:], keys, strict=True)
         )
 
     @property

@@ -1,7 +1,6 @@
 """Whether initial and boundary values fit together: where they do not, the solution has a corner."""
 
 import itertools
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ..conditions import BoundaryCondition, ValueAndSlope
 from ..fields import MultiIndex, apply_operator
+from ..nested import partial_derivative
 from .base import EvolutionProblem
 
 _POINTS_PER_AXIS = 9
@@ -49,15 +49,7 @@ def _initial_derivative(problem: EvolutionProblem, points: Float[Array, "points 
     def initial(x: Array) -> Array:
         return problem.initial_values(x[None])[0]
 
-    function: Callable[[Array], Array] = initial
-    for axis, order in enumerate(index[1:]):
-        for _ in range(order):
-            function = _along(function, axis)
-    return jax.vmap(function)(points)
-
-
-def _along(function: Callable[[Array], Array], axis: int) -> Callable[[Array], Array]:
-    return lambda x: jax.jvp(function, (x,), (jnp.zeros_like(x).at[axis].set(1.0),))[1]
+    return jax.vmap(partial_derivative(initial, index[1:]))(points)
 
 
 def _corner_gap(

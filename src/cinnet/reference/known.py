@@ -9,6 +9,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from ..fields import apply_operator
+from ..nested import partial_derivative
 from ..problems.base import EvolutionProblem
 from .solver import cached_reference, reference_solution
 from .split import double_precision
@@ -28,21 +29,13 @@ class ClosedForm:
         self.problem = problem
 
     def on_grid(self, times, points, derivative: tuple[int, ...] | None = None) -> np.ndarray:
-        function = self.problem.exact_at
-        for axis, order in enumerate(derivative or ()):
-            for _ in range(order):
-                function = _differentiated(function, axis)
+        def at(t, x):
+            return partial_derivative(lambda z: self.problem.exact_at(t, z), derivative or ())(x)
+
         with double_precision():
-            at_points = jax.vmap(function, in_axes=(None, 0))
+            at_points = jax.vmap(at, in_axes=(None, 0))
             times, points = jnp.asarray(times, jnp.float64), jnp.asarray(points, jnp.float64)
             return np.asarray(jax.vmap(at_points, in_axes=(0, None))(times, points))
-
-
-def _differentiated(function: Callable, axis: int) -> Callable:
-    def derivative(t, x):
-        return jax.jvp(lambda z: function(t, z), (x,), (jnp.zeros_like(x).at[axis].set(1.0),))[1]
-
-    return derivative
 
 
 class OdeSolution:

@@ -30,6 +30,7 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
         "tensor": settings.tensor,
         "symmetry": find_symmetry(problem) if settings.exploit_symmetry else None,
         "activation": settings.activation,
+        "initial_gain": settings.initial_gain,
         "mirrored": _mirrored(problem) if settings.exact_boundary else None,
         "dtype": settings.dtype,
         "key": jax.random.key(settings.seed),

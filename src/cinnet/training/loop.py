@@ -1,11 +1,8 @@
 """The training loop: stages of optimizers under a budget, recorded, checkpointed, resumable to the bit."""
 
 import json
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..inference import Estimate, estimates, known_problem
+from ..inference import Estimate, estimates
 from ..losses import LossValue, Objective
 from ..metrics import residual_over_time
 from ..networks import Network, Windows, WithUnknowns
@@ -26,6 +23,7 @@ from ..sampling import TrainingPoints
 from ..settings import Settings, Stage
 from .build import Window, build_network, build_objective, build_points, held_out_points, stage_points
 from .checkpoint import load_checkpoint, save_checkpoint, write_atomically
+from .interrupts import stop_requests
 from .strategies import balanced_weights, raised_causality, resampled_points
 
 CHECKPOINT_FILE = "checkpoint.npz"
@@ -48,26 +46,6 @@ class Budget:
     def __post_init__(self):
         if not self.seconds > 0:
             raise ValueError(f"Budget(seconds={self.seconds}): give a positive number of seconds.")
-
-
-@contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a request to stop after the step under way; a second one interrupts at once."""
-    requested = False
-
-    def request(signum, frame):
-        nonlocal requested
-        requested = True
-        signal.signal(signal.SIGINT, previous)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    previous = signal.signal(signal.SIGINT, request)
-    try:
-        yield lambda: requested
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 class TrainingState(eqx.Module):
@@ -177,10 +155,6 @@ class Trainer:
         """The mean square residual of the solution on points that were not trained on, over the whole interval."""
         held_out = self.held_out
         return float(residual_over_time(self.problem, self.network, held_out.times, held_out.points).mean())
-
-    def known_problem(self) -> EvolutionProblem:
-        """The problem with what was learned in the place of its unknowns."""
-        return known_problem(self.problem, self.state.best_network)
 
     def estimates(self) -> Mapping[str, Estimate]:
         """The unknown numbers of the problem, with standard errors."""
