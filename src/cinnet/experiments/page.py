@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 from ..settings import PRESETS
 from . import EXPERIMENTS
 from .cells import Cell, Experiment
+from .claims import claims_section
 from .figures import draw, has_figure
 
 PAGE = Path("docs/results.md")
@@ -41,7 +42,7 @@ def write_page(summaries: Sequence[Mapping[str, Any]], page: Path) -> list[Path]
 def page_text(summaries: Sequence[Mapping[str, Any]]) -> str:
     """The whole page as Markdown."""
     by_name = {(summary["experiment"], summary["preset"]): summary for summary in summaries}
-    parts = [_INTRODUCTION]
+    parts = [_INTRODUCTION, *filter(None, [claims_section(summaries)])]
     for experiment in EXPERIMENTS.values():
         found = [by_name[experiment.name, preset] for preset in PRESETS if (experiment.name, preset) in by_name]
         parts.append(f"## {experiment.title}\n\n`{experiment.name}`: {experiment.source}.\n")

@@ -1,0 +1,45 @@
+"""Claims are judged by numbers: on the paper's own they hold, on others they do not."""
+
+import pytest
+
+from cinnet.experiments import EXPERIMENTS
+from cinnet.experiments.claims import CLAIMS, claims_section
+
+
+def summary_of(name, error_of):
+    cells = [{"row": cell.row, "column": cell.column, "mean": error_of(cell)} for cell in EXPERIMENTS[name].cells]
+    return {"experiment": name, "preset": "fast", "cells": cells}
+
+
+def papers(cell):
+    return cell.target.mean if cell.target else None
+
+
+TOLD_IN_NUMBERS = [c for c in CLAIMS if all(papers(cell) is not None for cell in EXPERIMENTS[c.experiment].cells)]
+
+
+def test_most_claims_of_the_paper_are_told_in_numbers():
+    assert len(TOLD_IN_NUMBERS) == 8
+    assert all(claim.of_the_paper for claim in TOLD_IN_NUMBERS)
+
+
+@pytest.mark.parametrize("claim", TOLD_IN_NUMBERS, ids=lambda claim: claim.text)
+def test_the_papers_numbers_support_its_claims(claim):
+    assert claim.finding(summary_of(claim.experiment, papers)).holds
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.text)
+def test_every_claim_can_be_refuted_and_waits_for_its_data(claim):
+    growing = {cell: 0.2 + i for i, cell in enumerate(map(id, EXPERIMENTS[claim.experiment].cells))}
+    findings = [
+        claim.finding(summary_of(claim.experiment, lambda cell, sign=sign: growing[id(cell)] ** sign))
+        for sign in (1, 0, -1)
+    ]
+    assert not all(finding.holds for finding in findings)
+    assert claim.finding(summary_of(claim.experiment, lambda cell: None)) is None
+
+
+def test_section_says_what_does_not_hold():
+    equal = summary_of("ac-epsilon", lambda cell: 1e-3)
+    assert "does not hold" in claims_section([equal])
+    assert claims_section([equal], preset="paper") == ""
