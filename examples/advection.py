@@ -9,7 +9,7 @@ import numpy as np
 
 import cinnet
 
-GRID = (80, 32)
+GRID = (160, 64)
 
 
 class Advection(cinnet.EvolutionProblem):

@@ -7,8 +7,8 @@ import numpy as np
 
 import cinnet
 
-GRID = (20, 256)
-TRUTH = cinnet.AllenCahn()
+GRID = (10, 128)
+TRUTH = cinnet.AllenCahn(diffusivity=1e-3)
 
 
 def measured(seed: int, count: int = 200, noise: float = 0.01) -> cinnet.Observations:
@@ -20,7 +20,7 @@ def measured(seed: int, count: int = 200, noise: float = 0.01) -> cinnet.Observa
 
 
 def problem(seed: int = 0) -> cinnet.AllenCahn:
-    return cinnet.AllenCahn(diffusivity=cinnet.Unknown(1e-3, lower=0.0), observations=measured(seed))
+    return cinnet.AllenCahn(diffusivity=cinnet.Unknown(1e-2, lower=0.0), observations=measured(seed))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import numpy as np
 
 import cinnet
 
-GRID = (10, 32)
+GRID = (20, 32)
+SETTINGS = {"exact_boundary": True}
 
 
 class Heat(cinnet.EvolutionProblem):
@@ -33,7 +34,7 @@ class Heat(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    solution = cinnet.solve(Heat(), grid=GRID)
+    solution = cinnet.solve(Heat(), grid=GRID, **SETTINGS)
     print(solution)
     ends = solution(np.linspace(0, 1, 51)[:, None], np.array([0.0, 1.0]))
     print(f"largest |u| at the ends: {abs(ends).max():.1e}")

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 import cinnet
 
-GRID = (20, 32)
+GRID = (40, 32)
+SETTINGS = {"exact_boundary": True}
 
 
 class Wave(cinnet.EvolutionProblem):
@@ -32,4 +33,4 @@ class Wave(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(Wave(), grid=GRID))
+    print(cinnet.solve(Wave(), grid=GRID, **SETTINGS))

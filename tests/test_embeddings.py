@@ -53,12 +53,20 @@ def test_bounded_axes_are_scaled_to_the_unit_interval_and_come_last():
     assert Embedding(Box(Bounded(0.0, 1.0))).num_features == 1
 
 
+def test_bounded_axes_may_have_waves_of_twice_their_length():
+    embedding = Embedding(Box(Bounded(1.0, 5.0)), bounded_harmonics=2)
+    x, part = 2.0, 0.25
+    cosines, sines = ([wave(m * np.pi * part) for m in (1, 2)] for wave in (np.cos, np.sin))
+    np.testing.assert_allclose(embedding(jnp.array([x])), [2 * part - 1, *cosines, *sines], rtol=1e-14)
+    assert embedding.num_features == 5
+
+
 @pytest.mark.parametrize(
     ("box", "orders"), [(LINE, (4,)), (TORUS, (2, 2)), (STRIP, (2, 2))], ids=["line", "torus", "strip"]
 )
 @pytest.mark.parametrize("tensor", ["paper", "complete"])
 def test_jets_equal_autodiff(box, orders, tensor):
-    embedding = Embedding(box, 2, tensor)
+    embedding = Embedding(box, 2, tensor, bounded_harmonics=2)
     points = jnp.array([[0.3, 0.9], [1.4, 0.6]])[:, : box.dimension]
     expected = jax.jit(jax.vmap(lambda x: all_derivatives(embedding, x, orders)))(points)
     result = embedding.jets(points, list(expected))
@@ -91,6 +99,7 @@ def test_default_harmonics_are_the_papers(box, order, expected):
         ((TORUS, (2, 0)), r"harmonics=\(2, 0\)"),
         ((TORUS, (2,)), r"harmonics=\(2,\).*2 periodic"),
         ((TORUS, 2, "full"), "tensor='full'.*'complete'"),
+        ((STRIP, 2, "paper", None, None, -1), "bounded_harmonics=-1"),
     ],
 )
 def test_embedding_errors(arguments, message):

@@ -64,10 +64,15 @@ def measured(name: str) -> dict:
     if (folder / RESULT_FILE).exists():
         result = read_json(folder / RESULT_FILE)
     else:
-        result = cinnet.solve(problem(), grid=module.GRID, budget=SECONDS, folder=folder).result
+        settings = getattr(module, "SETTINGS", {})
+        result = cinnet.solve(problem(), grid=module.GRID, budget=SECONDS, folder=folder, **settings).result
     kept = ("relative_l2_error", "estimated_error", "wall_seconds", "gemm_seconds", "status", "verdict")
-    return {"title": problem.__doc__.splitlines()[0], "grid": module.GRID, "lines": code_lines(problem)} | {
-        key: result.get(key) for key in kept
+    return {
+        "title": problem.__doc__.splitlines()[0],
+        "grid": module.GRID,
+        "settings": getattr(module, "SETTINGS", {}),
+        "lines": code_lines(problem),
+        **{key: result.get(key) for key in kept},
     }
 
 
@@ -87,11 +92,12 @@ def page(results: dict) -> str:
             continue
         one = results[name]
         estimate = "" if one["estimated_error"] is None else f"{one['estimated_error']:.1e}"
+        settings = "".join(f", {key}={value}" for key, value in one["settings"].items())
         met = "" if one["relative_l2_error"] <= bar and one["wall_seconds"] <= SECONDS else " (missed)"
         rows.append(
             f"| `examples/{name}.py` | {one['title']} | "
-            f"{tuple(one['grid'])} | {one['lines']} | {one['relative_l2_error']:.1e} | {estimate} | {bar:.0e}{met} | "
-            f"{one['wall_seconds']:.0f} |"
+            f"{tuple(one['grid'])}{settings} | {one['lines']} | {one['relative_l2_error']:.1e} | {estimate} | "
+            f"{bar:.0e}{met} | {one['wall_seconds']:.0f} |"
         )
     return "\n".join(rows) + "\n"
 

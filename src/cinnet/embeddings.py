@@ -36,8 +36,9 @@ class Embedding(eqx.Module):
     in two (Eq. periodic_embedding_2d) and three by all products of one cosine or sine for each axis. These
     products, the paper's, hold no constant and no function of one coordinate alone, so that even u = cos(w x)
     is not linear in them. `tensor="complete"` takes products of the full one-dimensional features instead,
-    constant included. Bounded axes enter as one coordinate each, scaled to [-1, 1]; those that are `mirrored`, as
-    cosines whose slope is zero at both ends, so that the slope of any function of them is zero there too.
+    constant included. Bounded axes enter as one coordinate each, scaled to [-1, 1], and `bounded_harmonics` cosines and
+    sines of period twice their length; those that are `mirrored`, as cosines whose slope is zero at both ends, so that
+    the slope of any function of them is zero there too.
 
     With a `symmetry` only features that have it enter: on an even axis cosines about its centre, along a repeating
     axis harmonics of the shorter period, and for axes that may be exchanged means over all exchanges.
@@ -48,6 +49,7 @@ class Embedding(eqx.Module):
     tensor: str = eqx.field(static=True)
     symmetry: Symmetry = eqx.field(static=True)
     mirrored: tuple[bool, ...] = eqx.field(static=True)
+    bounded_harmonics: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -56,7 +58,11 @@ class Embedding(eqx.Module):
         tensor: str = "paper",
         symmetry: Symmetry | None = None,
         mirrored: tuple[bool, ...] | None = None,
+        bounded_harmonics: int = 0,
     ):
+        if bounded_harmonics < 0:
+            raise ValueError(f"bounded_harmonics={bounded_harmonics}: give 0 or more.")
+        self.bounded_harmonics = bounded_harmonics
         periodic = sum(axis.periodic for axis in box.axes)
         counts = (harmonics,) * periodic if isinstance(harmonics, int) else tuple(harmonics)
         if len(counts) != periodic:
@@ -73,7 +79,7 @@ class Embedding(eqx.Module):
 
     @property
     def num_features(self) -> int:
-        widths = (_MIRRORED_HARMONICS if mirror else 1 for mirror in self.mirrored)
+        widths = (_MIRRORED_HARMONICS if mirror else 1 + 2 * self.bounded_harmonics for mirror in self.mirrored)
         bounded = sum(width for axis, width in zip(self.box.axes, widths, strict=True) if not axis.periodic)
         if not self.harmonics:
             return bounded
@@ -108,12 +114,26 @@ class Embedding(eqx.Module):
         pairs = jnp.stack([scale * part for part in derivatives[order % 4]], axis=-1).reshape(x.shape[0], -1)
         return jnp.concatenate([jnp.full_like(x[:, None], 0.0 if order else 1.0), pairs], axis=1)
 
-    def _cosines(self, x: Float[Array, " points"], i: int, order: int) -> Float[Array, "points features"]:
-        """The `order`-th derivative of cos(m pi xi), m = 1, 2, ..., with xi from 0 to 1 along axis i."""
+    def _cosines(
+        self, x: Float[Array, " points"], i: int, order: int, count: int, shift: float = 0.0
+    ) -> Float[Array, "points features"]:
+        """The `order`-th derivative of cos(m pi xi + shift), m = 1, ..., count, with xi from 0 to 1 along axis i."""
         axis = self.box.axes[i]
-        frequency = np.arange(1, _MIRRORED_HARMONICS + 1) * (np.pi / axis.length)
-        phase = (x - axis.lower)[:, None] * frequency.astype(x.dtype) + np.asarray(order * np.pi / 2, x.dtype)
+        frequency = np.arange(1, count + 1) * (np.pi / axis.length)
+        phase = (x - axis.lower)[:, None] * frequency.astype(x.dtype) + np.asarray(shift + order * np.pi / 2, x.dtype)
         return jnp.asarray(frequency**order, x.dtype) * jnp.cos(phase)
+
+    def _bounded_features(self, x: Float[Array, " points"], i: int, order: int) -> Float[Array, "points features"]:
+        """The `order`-th derivative of what a bounded axis enters as."""
+        if self.mirrored[i]:
+            return self._cosines(x, i, order, _MIRRORED_HARMONICS)
+        slope = 2.0 / self.box.axes[i].length
+        if order == 0:
+            scaled = slope * (x - self.box.axes[i].lower) - 1.0
+        else:
+            scaled = jnp.full_like(x, slope if order == 1 else 0.0)
+        waves = [self._cosines(x, i, order, self.bounded_harmonics, shift) for shift in (0.0, -np.pi / 2)]
+        return jnp.concatenate([scaled[:, None], *waves], axis=1)
 
     def jets(self, points: Float[Array, "points dim"], indices: Sequence[MultiIndex]) -> Jet:
         """Taylor coefficients of the features at many points, each [points, features]."""
@@ -131,18 +151,9 @@ class Embedding(eqx.Module):
             product = self._products(axes)
             parts.append(jnp.zeros_like(product) if any(index[i] for i in bounded) else product)
         for i in bounded:
-            axis = self.box.axes[i]
-            slope = 2.0 / axis.length
             others = sum(order for j, order in enumerate(index) if j != i)
-            if self.mirrored[i]:
-                cosines = self._cosines(points[:, i], i, index[i])
-                parts.append(jnp.zeros_like(cosines) if others else cosines)
-                continue
-            if others == 0 and index[i] == 0:
-                feature = slope * (points[:, i] - axis.lower) - 1.0
-            else:
-                feature = jnp.full_like(points[:, i], slope if others == 0 and index[i] == 1 else 0.0)
-            parts.append(feature[:, None])
+            features = self._bounded_features(points[:, i], i, index[i])
+            parts.append(jnp.zeros_like(features) if others else features)
         return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((points.shape[0], 0), points.dtype)
 
     def _products(self, axes: list[Float[Array, "points _"]]) -> Float[Array, "points products"]:

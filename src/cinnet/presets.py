@@ -56,6 +56,7 @@ def _paper(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dic
     }
 
 
+BOUNDED_HARMONICS = 3
 LEVELS_PER_WINDOW = {"fast": 5, "accurate": 10}
 
 
@@ -80,6 +81,7 @@ def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict
         "stages": (Stage("levenberg-marquardt", 150 if problem.box.dimension <= 1 else 60),),
         **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
         **(richer if problem.box.dimension == 2 else {}),
+        "bounded_harmonics": BOUNDED_HARMONICS if any(not axis.periodic for axis in problem.box.axes) else 0,
     }
 
 

@@ -80,6 +80,7 @@ class Settings:
     stages: tuple[Stage, ...] = _setting("optimizers one after the other")
     observation_weight: float = _setting("weight of the observations", default=1.0)
     initial_gain: float = _setting("initial local weights, times those of Glorot", default=1.0)
+    bounded_harmonics: int = _setting("cosines and sines of twice the length on bounded axes", default=0)
     windows: int = _setting("time windows that are solved one after the other", default=1)
     exact_initial: bool = _setting("the initial value by construction", default=False)
     exact_boundary: bool = _setting("boundary values and insulated ends by construction", default=False)

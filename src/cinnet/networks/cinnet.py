@@ -151,6 +151,7 @@ class CinNet(LayeredNetwork):
         tensor: str = "paper",
         symmetry: Symmetry | None = None,
         mirrored: tuple[bool, ...] | None = None,
+        bounded_harmonics: int = 0,
         activation: str | Activation = "tanh",
         initial_gain: float = 1.0,
         dtype: str = "float32",
@@ -158,7 +159,7 @@ class CinNet(LayeredNetwork):
     ):
         if gate not in ("learnable", "fixed"):
             raise ValueError(f"gate={gate!r}: use 'learnable' or 'fixed' (z = 0.5).")
-        self.embedding = Embedding(box, harmonics, tensor, symmetry, mirrored)
+        self.embedding = Embedding(box, harmonics, tensor, symmetry, mirrored, bounded_harmonics)
         self.interval = interval
         self.activation = resolve_activation(activation)
         self.mesh = _resolve_mesh(mesh, num_mesh_intervals, interval)

@@ -68,12 +68,13 @@ class MLP(LayeredNetwork):
         tensor: str = "paper",
         symmetry: Symmetry | None = None,
         mirrored: tuple[bool, ...] | None = None,
+        bounded_harmonics: int = 0,
         activation: str | Activation = "tanh",
         initial_gain: float = 1.0,
         dtype: str = "float32",
         key: PRNGKeyArray,
     ):
-        self.embedding = Embedding(box, harmonics, tensor, symmetry, mirrored)
+        self.embedding = Embedding(box, harmonics, tensor, symmetry, mirrored, bounded_harmonics)
         self.interval = interval
         self.activation = resolve_activation(activation)
         widths = (1 + self.embedding.num_features, *check_hidden(hidden, outputs), outputs)

@@ -27,6 +27,7 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
         "hidden": settings.hidden,
         "outputs": len(problem.outputs),
         "harmonics": settings.harmonics,
+        "bounded_harmonics": settings.bounded_harmonics,
         "tensor": settings.tensor,
         "symmetry": find_symmetry(problem) if settings.exploit_symmetry else None,
         "activation": settings.activation,
