@@ -28,10 +28,13 @@ class Claim:
     of_the_paper: bool = True
 
     def finding(self, summary: Summary) -> Finding | None:
-        """None where a cell was not run or failed."""
+        """None where a cell was not run or failed, or the summary is of an experiment that has changed since."""
         if any(cell["mean"] is None for cell in summary["cells"]):
             return None
-        return self.judge(mean_errors(summary))
+        try:
+            return self.judge(mean_errors(summary))
+        except (KeyError, ValueError):
+            return None
 
 
 def mean_errors(summary: Summary) -> Means:
