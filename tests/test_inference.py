@@ -6,6 +6,7 @@ import pytest
 
 import cinnet
 from cinnet import EvolutionProblem, Observations, Unknown
+from cinnet.settings import Stage
 from cinnet.unknowns import Parameter
 
 
@@ -51,6 +52,16 @@ def test_estimate_and_standard_error_are_those_of_least_squares(solution):
     sensitivity = observed.times * fitted(best)
     assert found.standard_error == pytest.approx(noise / np.linalg.norm(sensitivity), rel=0.02)
     assert found.lower < RATE < found.upper
+
+
+def test_unfinished_training_gives_nearly_the_same_estimate(solution):
+    """Training weighs equation against data and was stopped early; the refinement does not mind."""
+    problem = Decay(rate=Unknown(0.5, lower=0.0), observations=solution[0].problem.observations)
+    stages = (Stage("levenberg-marquardt", 12),)
+    early = cinnet.solve(problem, grid=(20, 1), hidden=(8, 8), dtype="float64", stages=stages, reference=False)
+    assert early.records[-1]["residual"] > 10 * solution[0].records[-1]["residual"]
+    error = solution[0].estimates["rate"].standard_error
+    assert early.estimates["rate"].value == pytest.approx(solution[0].estimates["rate"].value, abs=0.1 * error)
 
 
 def test_solution_is_compared_with_the_equation_that_was_found(solution):

@@ -1,8 +1,9 @@
-"""How well the data determine the unknowns: standard errors from the linearised equation.
+"""What the data say about the unknowns: their values, and standard errors, from the linearised equation.
 
 The equation is taken as exact. A small change of an unknown changes the solution by what keeps all enforced rows
 (residual, initial and boundary values) at zero to first order; how much that moves the observations, compared with
-their noise, is the information that they hold on the unknown.
+their noise, is the information that they hold on the unknown. Training only weighs the equation against the data, and
+ends before the unknowns have settled; a few Gauss-Newton steps with the equation as a constraint bring them there.
 """
 
 from collections.abc import Mapping
@@ -19,10 +20,12 @@ from scipy.stats import t as student_t
 
 from .losses import Objective
 from .networks import Network, WithUnknowns
+from .optimizers.base import flatten_parameters
 from .problems.base import EvolutionProblem
 from .unknowns import Unknown
 
-_SMALLEST_SINGULAR = 1e-6  # of the largest: below it a direction of the network's parameters is rounding
+_SMALLEST_SINGULAR = 1e-4  # of the largest: below it a direction of the network's parameters is too far from linear
+_REFINEMENTS = 3
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,97 @@ def known_problem(problem: EvolutionProblem, network: Network) -> EvolutionProbl
 
 @dataclass(frozen=True)
 class _Observed:
-    """The rows of one set of observations: mismatches, and sensitivities to the coefficients of the unknowns."""
+    """The rows of one set of observations: mismatches, and sensitivities to the coefficients of the unknowns.
+
+    `corrected` is the mismatch where the network is changed so that the enforced rows vanish.
+    """
 
     mismatch: Float[np.ndarray, " n"]
+    corrected: Float[np.ndarray, " n"]
     sensitivity: Float[np.ndarray, "n coefficients"]
     noise: float | None
+
+
+@dataclass(frozen=True)
+class _Constrained:
+    """The linearised equation solved for the parameters of the network.
+
+    These change by `correction` to make the enforced rows vanish, and by `response` with the coefficients.
+    """
+
+    of_unknown: Int[np.ndarray, " coefficients"]
+    correction: Float[np.ndarray, " parameters"]
+    response: Float[np.ndarray, "parameters coefficients"]
+    observed: list[_Observed]
+
+    @classmethod
+    def of(cls, problem: EvolutionProblem, objective: Objective, network: WithUnknowns) -> "_Constrained":
+        of_unknown = _coefficient_columns(network)
+        weights = objective.row_weights(network)
+        residuals, jacobian = (np.asarray(a, np.float64) for a in eqx.filter_jit(objective.linearize)(network, weights))
+        counts = [term.num_points * term.times.size * term.num_equations for term in objective.terms]
+        blocks = np.split(np.arange(len(residuals)), np.cumsum(counts)[:-1])
+        enforced = np.concatenate(blocks[: objective.num_causal])
+        right = np.column_stack([residuals[enforced], jacobian[enforced][:, of_unknown]])
+        solved = np.linalg.lstsq(np.delete(jacobian[enforced], of_unknown, axis=1), -right, rcond=_SMALLEST_SINGULAR)[0]
+        correction, response = solved[:, 0], solved[:, 1:]
+        observed = []
+        for number, one in enumerate(problem.observations):
+            block = blocks[objective.num_causal + number]
+            scale = np.sqrt(len(block) / float(objective.weights[objective.num_causal + number]))
+            rows, mismatch = scale * jacobian[block], scale * residuals[block]
+            others = np.delete(rows, of_unknown, axis=1)
+            sensitivity = rows[:, of_unknown] + others @ response
+            observed.append(_Observed(mismatch, mismatch + others @ correction, sensitivity, one.noise))
+        return cls(of_unknown, correction, response, observed)
+
+    @property
+    def freedom(self) -> int:
+        return sum(one.mismatch.size for one in self.observed) - len(self.of_unknown)
+
+    @property
+    def estimated_noise(self) -> float:
+        return float(np.sqrt(sum(np.sum(one.mismatch**2) for one in self.observed) / self.freedom))
+
+    def information(self, prior: Float[np.ndarray, " coefficients"]) -> Float[np.ndarray, "coefficients coefficients"]:
+        """The inverse of the covariance of the coefficients."""
+        scaled = np.concatenate([one.sensitivity / (one.noise or self.estimated_noise) for one in self.observed])
+        return np.diag(prior) + scaled.T @ scaled
+
+    def pull(self) -> Float[np.ndarray, " coefficients"]:
+        """Where the data pull the coefficients, in units of their information."""
+        noise = self.estimated_noise
+        pulls = [one.sensitivity.T @ one.corrected / (one.noise or noise) ** 2 for one in self.observed]
+        return -np.sum(pulls, axis=0)
+
+
+def refined(problem: EvolutionProblem, objective: Objective, network: WithUnknowns) -> WithUnknowns:
+    """The network after Gauss-Newton steps to the best fit among solutions of the equation.
+
+    A step that would not bring the network nearer to a solution is not taken.
+    """
+    for _ in range(_REFINEMENTS):
+        linear = _Constrained.of(problem, objective, network)
+        if not linear.observed or linear.freedom < 1:
+            return network
+        flat, rebuild = flatten_parameters(network)
+        prior = _prior_precision(problem, linear, objective)
+        pull = linear.pull() - prior * np.asarray(flat, np.float64)[linear.of_unknown]
+        change = np.linalg.lstsq(linear.information(prior), pull, rcond=None)[0]
+        step = np.empty(flat.size)
+        step[linear.of_unknown] = change
+        step[np.setdiff1d(np.arange(flat.size), linear.of_unknown)] = linear.correction + linear.response @ change
+        candidate = rebuild(flat + jnp.asarray(step, flat.dtype))
+        if not _enforced_loss(objective, candidate) < _enforced_loss(objective, network):
+            return network
+        network = candidate
+    return network
+
+
+def _enforced_loss(objective: Objective, network: WithUnknowns) -> float:
+    value = eqx.filter_jit(objective.loss)(network)
+    parts = list(value.parts.values())[: objective.num_causal]
+    return float(sum(w * part for w, part in zip(objective.weights, parts, strict=False)))
 
 
 def estimates(problem: EvolutionProblem, objective: Objective, network: WithUnknowns) -> Mapping[str, Estimate]:
@@ -83,38 +172,20 @@ def _covariance(
     problem: EvolutionProblem, objective: Objective, network: WithUnknowns
 ) -> tuple[Float[np.ndarray, "coefficients coefficients"] | None, int]:
     """The covariance of the coefficients of all unknowns, by name, and the degrees of freedom; None without data."""
-    of_unknown = _coefficient_columns(network)
-    weights = objective.row_weights(network)
-    residuals, jacobian = (np.asarray(a, np.float64) for a in eqx.filter_jit(objective.linearize)(network, weights))
-    counts = [term.num_points * term.times.size * term.num_equations for term in objective.terms]
-    blocks = np.split(np.arange(len(residuals)), np.cumsum(counts)[:-1])
-    enforced = jacobian[np.concatenate(blocks[: objective.num_causal])]
-    others = np.delete(enforced, of_unknown, axis=1)
-    response = np.linalg.lstsq(others, -enforced[:, of_unknown], rcond=_SMALLEST_SINGULAR)[0]
-    observed = []
-    for number, one in enumerate(problem.observations):
-        block = blocks[objective.num_causal + number]
-        scale = np.sqrt(len(block) / float(objective.weights[objective.num_causal + number]))
-        rows = scale * jacobian[block]
-        sensitivity = rows[:, of_unknown] + np.delete(rows, of_unknown, axis=1) @ response
-        observed.append(_Observed(scale * residuals[block], sensitivity, one.noise))
-    if not observed:
+    linear = _Constrained.of(problem, objective, network)
+    if not linear.observed or linear.freedom < 1:
         return None, 0
-    freedom = sum(one.mismatch.size for one in observed) - len(of_unknown)
-    if freedom < 1:
-        return None, 0
-    estimated = np.sqrt(sum(np.sum(one.mismatch**2) for one in observed) / freedom)
-    information = sum(one.sensitivity.T @ one.sensitivity / (one.noise or estimated) ** 2 for one in observed)
-    information = information + np.diag(_prior_precision(problem, estimated, observed, objective))
+    information = linear.information(_prior_precision(problem, linear, objective))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.linalg.pinv(information, hermitian=True), freedom
+        return np.linalg.pinv(information, hermitian=True), linear.freedom
 
 
 def _prior_precision(
-    problem: EvolutionProblem, noise: float, observed: list[_Observed], objective: Objective
+    problem: EvolutionProblem, linear: _Constrained, objective: Objective
 ) -> Float[np.ndarray, " coefficients"]:
     """The penalties of unknown fields in units of the noise."""
-    unit = observed[0].mismatch.size / (float(objective.weights[objective.num_causal]) * noise**2)
+    weight = float(objective.weights[objective.num_causal])
+    unit = linear.observed[0].mismatch.size / (weight * linear.estimated_noise**2)
     scales = [problem.unknowns[name].scales(problem.box) for name in sorted(problem.unknowns)]
     return unit * np.concatenate(scales) ** 2
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..inference import Estimate, estimates
+from ..inference import Estimate, estimates, refined
 from ..losses import LossValue, Objective
 from ..metrics import residual_over_time
 from ..networks import Network, Windows, WithUnknowns
@@ -161,10 +161,19 @@ class Trainer:
         network = self.state.best_network
         if not isinstance(network, WithUnknowns):
             return {}
+        return estimates(self.problem, self._objective_of_all(network), network)
+
+    def _objective_of_all(self, network: Network) -> Objective:
+        """The objective on all training points, of a problem that is solved in one window."""
         window = Window.of(self.problem, self.settings, ())
         points = stage_points(self.points, Stage(self._current_stage.optimizer, 0), window)
-        objective = build_objective(self.problem, self.settings, network, points, window)
-        return estimates(self.problem, objective, network)
+        return build_objective(self.problem, self.settings, network, points, window)
+
+    def _refine_unknowns(self) -> None:
+        network = self.state.best_network
+        if isinstance(network, WithUnknowns) and self.problem.observations:
+            better = refined(self.problem, self._objective_of_all(network), network)
+            self.state = eqx.tree_at(lambda s: s.best_network, self.state, better)
 
     def run(self, budget: Budget | None = None) -> TrainingOutcome:
         """Train until a status is reached; the best state is saved whatever happens."""
@@ -174,6 +183,8 @@ class Trainer:
             self._clock_start = time.perf_counter() - self.position.seconds
             with stop_requests() as self._stop_requested:
                 status = self._run_windows(budget)
+            if status in _WINDOW_OUTCOMES:
+                self._refine_unknowns()
             self._save()
         return TrainingOutcome(self.network, status, self.records, self.position.seconds, self.position.step)
 
