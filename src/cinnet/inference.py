@@ -26,6 +26,7 @@ from .unknowns import Unknown
 
 _SMALLEST_SINGULAR = 1e-4  # of the largest: below it a direction of the network's parameters is too far from linear
 _REFINEMENTS = 3
+_WORSE_FIT = 1.5  # of the root mean square mismatch: beyond it the linearised equation is not to be believed
 
 
 @dataclass(frozen=True)
@@ -116,11 +117,23 @@ class _Constrained:
         pulls = [one.sensitivity.T @ one.corrected / (one.noise or noise) ** 2 for one in self.observed]
         return -np.sum(pulls, axis=0)
 
+    def fits_after(self, change: Float[np.ndarray, " coefficients"]) -> bool:
+        """Whether the solution with these coefficients would fit the data about as well as the network does."""
+        before, after = (
+            sum(float(np.sum(rows**2)) for rows in sets)
+            for sets in (
+                [one.mismatch for one in self.observed],
+                [one.corrected + one.sensitivity @ change for one in self.observed],
+            )
+        )
+        return after <= _WORSE_FIT**2 * before
+
 
 def refined(problem: EvolutionProblem, objective: Objective, network: WithUnknowns) -> WithUnknowns:
     """The network after Gauss-Newton steps to the best fit among solutions of the equation.
 
-    A step that would not bring the network nearer to a solution is not taken.
+    The coefficients follow the linearised equation even where the parameters of the network are too far from linear to
+    do so; then a single step is taken, and the network stays.
     """
     for _ in range(_REFINEMENTS):
         linear = _Constrained.of(problem, objective, network)
@@ -130,13 +143,16 @@ def refined(problem: EvolutionProblem, objective: Objective, network: WithUnknow
         prior = _prior_precision(problem, linear, objective)
         pull = linear.pull() - prior * np.asarray(flat, np.float64)[linear.of_unknown]
         change = np.linalg.lstsq(linear.information(prior), pull, rcond=None)[0]
-        step = np.empty(flat.size)
-        step[linear.of_unknown] = change
-        step[np.setdiff1d(np.arange(flat.size), linear.of_unknown)] = linear.correction + linear.response @ change
-        candidate = rebuild(flat + jnp.asarray(step, flat.dtype))
-        if not _enforced_loss(objective, candidate) < _enforced_loss(objective, network):
+        if not linear.fits_after(change):
             return network
-        network = candidate
+        step = np.zeros(flat.size)
+        step[linear.of_unknown] = change
+        only_coefficients = rebuild(flat + jnp.asarray(step, flat.dtype))
+        step[np.setdiff1d(np.arange(flat.size), linear.of_unknown)] = linear.correction + linear.response @ change
+        whole = rebuild(flat + jnp.asarray(step, flat.dtype))
+        if not _enforced_loss(objective, whole) < _enforced_loss(objective, network):
+            return only_coefficients
+        network = whole
     return network
 
 
