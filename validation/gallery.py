@@ -95,7 +95,7 @@ def page(results: dict) -> str:
         settings = "".join(f", {key}={value}" for key, value in one["settings"].items())
         met = "" if one["relative_l2_error"] <= bar and one["wall_seconds"] <= SECONDS else " (missed)"
         rows.append(
-            f"| `examples/{name}.py` | {one['title']} | "
+            f"| `examples/{name}.py` | {one['title'].replace('|', chr(92) + '|')} | "
             f"{tuple(one['grid'])}{settings} | {one['lines']} | {one['relative_l2_error']:.1e} | {estimate} | "
             f"{bar:.0e}{met} | {one['wall_seconds']:.0f} |"
         )
