@@ -158,8 +158,9 @@ def refined(problem: EvolutionProblem, objective: Objective, network: WithUnknow
 
 def _enforced_loss(objective: Objective, network: WithUnknowns) -> float:
     value = eqx.filter_jit(objective.loss)(network)
-    parts = list(value.parts.values())[: objective.num_causal]
-    return float(sum(w * part for w, part in zip(objective.weights, parts, strict=False)))
+    enforced = slice(objective.num_causal)
+    weighted = zip(objective.weights[enforced], list(value.parts.values())[enforced], strict=True)
+    return float(sum(weight * part for weight, part in weighted))
 
 
 def estimates(problem: EvolutionProblem, objective: Objective, network: WithUnknowns) -> Mapping[str, Estimate]:
