@@ -7,7 +7,7 @@ import numpy as np
 
 import cinnet
 
-GRID = (10, 128)
+GRID = (20, 128)
 TRUTH = cinnet.AllenCahn(diffusivity=1e-3)
 
 

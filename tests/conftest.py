@@ -2,8 +2,12 @@
 
 import functools
 import os
+import tempfile
 from pathlib import Path
 
+# Programs that several modules or commands need are compiled once; workers and commands inherit the folder's name.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", tempfile.mkdtemp(prefix="cinnet-tests-"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 os.environ["XLA_FLAGS"] = " ".join(
     [
         os.environ.get("XLA_FLAGS", ""),

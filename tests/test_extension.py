@@ -1,27 +1,11 @@
 """Carrying a finished run on to a later time."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_problems import Decay
 
 import cinnet
-from cinnet import EvolutionProblem
 from cinnet.settings import Stage
-from cinnet.unknowns import Parameter
-
-
-class Decay(EvolutionProblem):
-    rate: Parameter = 1.3
-
-    def residual(self, u, t):
-        return u.t + self.rate * u
-
-    def initial(self):
-        return 1.0
-
-    def exact(self, t):
-        return jnp.exp(-self.rate * t)
-
 
 SETTINGS = {"grid": (8, 1), "windows": 2, "hidden": (6,), "stages": (Stage("levenberg-marquardt", 40),)}
 

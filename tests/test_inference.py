@@ -1,28 +1,16 @@
 """Standard errors against closed forms, on equations whose sensitivities are known."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_problems import Decay
 
 import cinnet
-from cinnet import EvolutionProblem, Observations, Unknown
+from cinnet import Observations, Unknown
 from cinnet.settings import Stage
-from cinnet.unknowns import Parameter
 
 
-class Decay(EvolutionProblem):
-    rate: Parameter = 1.0
-
+class LongDecay(Decay):
     time = (0.0, 2.0)
-
-    def residual(self, u, t):
-        return u.t + self.rate * u
-
-    def initial(self):
-        return 1.0
-
-    def exact(self, t):
-        return jnp.exp(-self.rate * t)
 
 
 RATE, NOISE = 1.3, 0.01
@@ -33,7 +21,7 @@ def solution(tmp_path_factory):
     random = np.random.default_rng(0)
     times = random.uniform(0, 2, 60)
     values = np.exp(-RATE * times) + NOISE * random.standard_normal(60)
-    problem = Decay(rate=Unknown(0.5, lower=0.0), observations=Observations(times, None, values))
+    problem = LongDecay(rate=Unknown(0.5, lower=0.0), observations=Observations(times, None, values))
     folder = tmp_path_factory.mktemp("runs") / "decay"
     return cinnet.solve(problem, grid=(20, 1), hidden=(8, 8), dtype="float64", folder=folder), folder
 
@@ -57,7 +45,7 @@ def test_estimate_and_standard_error_are_those_of_least_squares(solution):
 def test_training_that_ends_early_gives_the_same_estimate(solution, monkeypatch):
     """After eight steps the rate is more than a standard error away; the linearised equation brings it back."""
     observed = solution[0].problem.observations
-    problem = Decay(rate=Unknown(0.5, lower=0.0), observations=observed)
+    problem = LongDecay(rate=Unknown(0.5, lower=0.0), observations=observed)
     options = {"grid": (20, 1), "hidden": (8, 8), "dtype": "float64", "reference": False}
     best = least_squares_rate(observed[0])
     error = solution[0].estimates["rate"].standard_error
@@ -77,17 +65,17 @@ def test_solution_is_compared_with_the_equation_that_was_found(solution):
 
 def test_run_folder_gives_it_back(solution):
     loaded = cinnet.load(
-        solution[1], Decay(rate=Unknown(0.5, lower=0.0), observations=solution[0].problem.observations)
+        solution[1], LongDecay(rate=Unknown(0.5, lower=0.0), observations=solution[0].problem.observations)
     )
     assert loaded.estimates == solution[0].estimates
     np.testing.assert_array_equal(loaded(1.0), solution[0](1.0))
 
 
 def test_without_data_there_is_no_standard_error():
-    solution = cinnet.solve(Decay(rate=Unknown(0.5)), grid=(4, 1), hidden=(4,), reference=False)
+    solution = cinnet.solve(LongDecay(rate=Unknown(0.5)), grid=(4, 1), hidden=(4,), reference=False)
     assert solution.estimates["rate"].standard_error is None
 
 
 def test_unknowns_need_one_window():
     with pytest.raises(ValueError, match=r"windows=2: the unknowns \['rate'\] need windows=1"):
-        cinnet.solve(Decay(rate=Unknown(0.5)), grid=(4, 1), hidden=(4,), windows=2, num_mesh_intervals=4)
+        cinnet.solve(LongDecay(rate=Unknown(0.5)), grid=(4, 1), hidden=(4,), windows=2, num_mesh_intervals=4)

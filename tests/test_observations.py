@@ -1,10 +1,10 @@
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_problems import FreeParticle
 
-from cinnet import Complex, EvolutionProblem, KortewegDeVries, Observations, Periodic, TimeInterval, Unknown
+from cinnet import KortewegDeVries, Observations, TimeInterval, Unknown
 from cinnet.folders import describe, described_problem, load_observations, save_observations
 from cinnet.presets import resolve_settings
 from cinnet.training.build import Window, build_network, build_objective, build_points
@@ -94,17 +94,7 @@ def test_part_of_a_complex_field():
 
 
 def _check_part_of_a_complex_field():
-    class Wave(EvolutionProblem):
-        space = Periodic(0.0, 1.0)
-        components = (Complex("psi"),)
-
-        def residual(self, psi, t, x):
-            return 1j * psi.t + psi.xx
-
-        def initial(self, x):
-            return jnp.exp(2j * jnp.pi * x)
-
-    problem = Wave(observations=Observations([0.1], [0.2], [1.0], of="psi.imag"))
+    problem = FreeParticle(observations=Observations([0.1], [0.2], [1.0], of="psi.imag"))
     asked, equations = problem.required_derivatives(
         problem.on_real_fields(problem.observations[0].operator(problem.components))
     )

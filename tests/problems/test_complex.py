@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_problems import FreeParticle
 
 from cinnet import Complex, EvolutionProblem, Invariant, Periodic
 from cinnet.fields import apply_operator
@@ -65,18 +66,8 @@ def test_values_are_complex_again():
     joined = Schroedinger().joined(values)
     np.testing.assert_array_equal(joined, [[0 + 1j, 2], [3 + 4j, 5]])
 
-    class Single(EvolutionProblem):
-        space = Periodic(0.0, 1.0)
-        components = (Complex("psi"),)
-
-        def residual(self, psi, t, x):
-            return 1j * psi.t + psi.xx
-
-        def initial(self, x):
-            return jnp.exp(2j * jnp.pi * x)
-
-    np.testing.assert_array_equal(Single().joined(values[:, :2]), [0 + 1j, 3 + 4j])
-    network = build_network(Single(), resolve_settings(Single(), grid=(4, 8), hidden=(4,)))
+    np.testing.assert_array_equal(FreeParticle().joined(values[:, :2]), [0 + 1j, 3 + 4j])
+    network = build_network(FreeParticle(), resolve_settings(FreeParticle(), grid=(4, 8), hidden=(4,)))
     assert network.widths[-1] == 2
 
 

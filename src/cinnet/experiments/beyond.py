@@ -1,12 +1,13 @@
 """Experiments that the paper does not have: quadrature, exponent, optimizers, time windows, initial weights."""
 
+from typing import Any
+
 from ..settings import Stage
 from .cells import Cell, Experiment
 
 OPTIMIZER_SECONDS = 60.0
 # More steps than any optimizer takes in that time, so that the seconds end the run.
 _UNLIMITED_STEPS = 10_000_000
-_METHODS = ("pinn", "ci-pinn")
 
 
 def _quadrature() -> Experiment:
@@ -36,58 +37,52 @@ def _exponent() -> Experiment:
     return Experiment("exponent", title, "beyond the paper", "q", cells, figure="sweep")
 
 
+def _both(row: str, grid: tuple[int, int], budget: float | None = None, **overrides: Any) -> list[Cell]:
+    """A row of an MLP and a CinNet."""
+    return [
+        Cell(row, method, "allen-cahn", method, grid, overrides=overrides, budget=budget)
+        for method in ("pinn", "ci-pinn")
+    ]
+
+
 def _optimizers() -> Experiment:
-    cells = tuple(
-        Cell(
-            optimizer,
-            method,
-            "allen-cahn",
-            method,
-            (10, 128),
-            # One small network for all: the dense methods cannot hold the matrices of the paper's.
-            overrides={"hidden": (20, 20, 20), "stages": (Stage(optimizer, _UNLIMITED_STEPS),)},
-            budget=OPTIMIZER_SECONDS,
-        )
+    # One small network for all: the dense methods cannot hold the matrices of the paper's.
+    cells = [
+        cell
         for optimizer in ("adam", "soap", "levenberg-marquardt", "l-bfgs", "ss-broyden")
-        for method in _METHODS
-    )
+        for cell in _both(
+            optimizer,
+            (10, 128),
+            budget=OPTIMIZER_SECONDS,
+            hidden=(20, 20, 20),
+            stages=(Stage(optimizer, _UNLIMITED_STEPS),),
+        )
+    ]
     title = f"Allen-Cahn equation: optimizers with {OPTIMIZER_SECONDS:.0f} seconds each, 3x20, grid (10, 128)"
-    return Experiment("optimizers", title, "beyond the paper", "optimizer", cells)
+    return Experiment("optimizers", title, "beyond the paper", "optimizer", tuple(cells))
 
 
 def _windows() -> Experiment:
-    cells = tuple(
-        Cell(
-            f"({grid[0]}, {grid[1]}), {windows} window{'s' if windows > 1 else ''}",
-            method,
-            "allen-cahn",
-            method,
-            grid,
-            overrides={"windows": windows},
-        )
+    cells = [
+        cell
         for grid, windows in (((10, 64), 1), ((10, 64), 2), ((20, 256), 1), ((20, 256), 4), ((100, 256), 1))
-        for method in _METHODS
-    )
+        for cell in _both(
+            f"({grid[0]}, {grid[1]}), {windows} window{'s' if windows > 1 else ''}", grid, windows=windows
+        )
+    ]
     title = "Allen-Cahn equation: does a plain PINN still fail, with one window and with several?"
-    return Experiment("windows", title, "beyond the paper", "grid and windows", cells)
+    return Experiment("windows", title, "beyond the paper", "grid and windows", tuple(cells))
 
 
 def _initial_scale() -> Experiment:
-    cells = tuple(
-        Cell(
-            f"({grid[0]}, {grid[1]}), {gain:g} times Glorot",
-            method,
-            "allen-cahn",
-            method,
-            grid,
-            overrides={"initial_gain": gain},
-        )
+    cells = [
+        cell
         for grid in ((10, 64), (20, 256))
         for gain in (0.5, 1.0, 2.0)
-        for method in _METHODS
-    )
+        for cell in _both(f"({grid[0]}, {grid[1]}), {gain:g} times Glorot", grid, initial_gain=gain)
+    ]
     title = "Allen-Cahn equation: is it the integral, or that gates halve the local features at the start?"
-    return Experiment("initial-scale", title, "beyond the paper", "grid and initial weights", cells)
+    return Experiment("initial-scale", title, "beyond the paper", "grid and initial weights", tuple(cells))
 
 
 OWN_EXPERIMENTS = (_quadrature(), _exponent(), _optimizers(), _windows(), _initial_scale())
