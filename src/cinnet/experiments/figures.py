@@ -40,17 +40,23 @@ def _metrics(title: str, arrays: Mapping[str, Any]) -> Figure:
 
 
 def _profiles(title: str, arrays: Mapping[str, Any]) -> Figure:
-    """The solutions over x, a panel for each time."""
+    """The solutions over x and, since good ones look alike, their errors: a column for each time."""
     times = arrays["times"]
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, len(times), figsize=(3.4 * len(times), 3.2), sharey=True)
-        for level, (axis, t) in enumerate(zip(axes, times, strict=True)):
-            axis.plot(arrays["x"], arrays["reference"][level], **REFERENCE_LINE)
+        figure, axes = plt.subplots(
+            2, len(times), figsize=(3.4 * len(times), 5), sharex=True, sharey="row", squeeze=False
+        )
+        for level, ((above, below), t) in enumerate(zip(axes.T, times, strict=True)):
+            reference = np.asarray(arrays["reference"][level])
+            above.plot(arrays["x"], reference, **REFERENCE_LINE)
             for method, values in arrays["values"].items():
-                axis.plot(arrays["x"], values[level], linestyle="--", label=method)
-            axis.set(xlabel="x", title=f"t = {t:.3g}")
-        axes[0].set_ylabel("u")
-        axes[0].legend()
+                above.plot(arrays["x"], values[level], linestyle="--", label=method)
+                below.semilogy(arrays["x"], np.abs(np.asarray(values[level]) - reference), label=method)
+            above.set(title=f"t = {t:.3g}")
+            below.set(xlabel="x")
+        axes[0, 0].set_ylabel("u")
+        axes[1, 0].set_ylabel("absolute error")
+        axes[0, 0].legend()
         figure.suptitle(title)
     return figure
 

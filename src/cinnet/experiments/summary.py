@@ -179,10 +179,10 @@ def _times(problem: Any, fractions: Iterable[float]) -> np.ndarray:
 
 
 def _rounded(values: np.ndarray) -> Any:
-    """Five digits: small in a file, and more than an eye can see."""
+    """Seven digits: small in a file, and enough for the differences of good solutions."""
     if values.ndim > 1:
         return [_rounded(row) for row in values]
-    return [float(f"{value:.5g}") for value in values.tolist()]
+    return [float(f"{value:.7g}") for value in values.tolist()]
 
 
 def machine() -> dict[str, Any]:
