@@ -3,7 +3,7 @@
     python validation/gallery.py [--only advection wave ...]
 
 Runs are kept under runs/gallery and go on if they were interrupted. The table is printed and written to
-validation/results/gallery.json, from which `docs/gallery.md` is made.
+validation/results/gallery.json, from which `docs/gallery.md` is made, with a picture of every solution.
 """
 
 import argparse
@@ -19,6 +19,8 @@ from cinnet.folders import RESULT_FILE, read_json
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "gallery.json"
 PAGE = ROOT / "docs" / "gallery.md"
+PICTURES = ROOT / "docs" / "images" / "gallery"
+PICTURE_DPI = 70
 SECONDS = 600.0
 LINEAR, NONLINEAR = 1e-3, 1e-2
 FORWARD = {
@@ -66,6 +68,8 @@ def measured(name: str) -> dict:
     else:
         settings = getattr(module, "SETTINGS", {})
         result = cinnet.solve(problem(), grid=module.GRID, budget=SECONDS, folder=folder, **settings).result
+    PICTURES.mkdir(exist_ok=True)
+    cinnet.load(folder, problem()).plot().savefig(PICTURES / f"{name}.png", dpi=PICTURE_DPI)
     kept = ("relative_l2_error", "estimated_error", "wall_seconds", "gemm_seconds", "status", "verdict")
     return {
         "title": problem.__doc__.splitlines()[0],
@@ -99,6 +103,9 @@ def page(results: dict) -> str:
             f"{tuple(one['grid'])}{settings} | {one['lines']} | {one['relative_l2_error']:.1e} | {estimate} | "
             f"{bar:.0e}{met} | {one['wall_seconds']:.0f} |"
         )
+    for name in FORWARD:
+        if (PICTURES / f"{name}.png").exists():
+            rows += ["", f"## {name.replace('_', ' ').capitalize()}", "", f"![{name}](images/gallery/{name}.png)"]
     return "\n".join(rows) + "\n"
 
 
