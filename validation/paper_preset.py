@@ -4,8 +4,8 @@
 
 Allen-Cahn on (10, 64) in float64, one seed, the same initial weights for both: the library's preset with its jets over
 columns, and validation/plain_cipinn.py with nested automatic differentiation at every point. Prints the largest
-relative difference of the losses and writes validation/results/paper-preset.json and paper-preset.png. With the full
-width the plain one needs hours on two cores. A shorter or narrower trial only prints.
+relative difference of the losses and writes validation/results/paper-preset.json and paper-preset.png. It takes
+about half an hour. A shorter or narrower trial only prints.
 """
 
 import argparse
