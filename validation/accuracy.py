@@ -3,7 +3,7 @@
     python validation/accuracy.py [--preset fast|accurate] [--seeds 0 1 2] [--rows 1 2 ...] [--method ci-pinn]
 
 Every run is a folder under runs/accuracy and goes on if it was interrupted; finished ones are not repeated. The table
-is printed and its rows are written to validation/results/accuracy-<preset>.json.
+is printed and its rows are written to validation/results/accuracy-<preset>.json. Exit code 1 if a bar is missed.
 """
 
 import argparse
@@ -101,6 +101,7 @@ def main() -> None:
             }
         )
     write(arguments.preset, summary)
+    raise SystemExit(not all(row["met"] for row in summary))
 
 
 def write(preset: str, summary: list[dict]) -> None:

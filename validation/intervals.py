@@ -3,11 +3,13 @@
     python validation/intervals.py [--sets 20]
 
 Each data set has 200 points with 1 % noise and a seed of its own. Runs are kept under runs/intervals; the table
-is written to validation/results/intervals.json.
+is written to validation/results/intervals.json. Exit code 1 if fewer than 85 % of the intervals cover the truth.
 """
 
 import argparse
+import importlib.util
 import json
+import sys
 from pathlib import Path
 
 from gallery import ROOT
@@ -16,11 +18,10 @@ import cinnet
 from cinnet.folders import RESULT_FILE, read_json
 
 RESULTS = Path(__file__).parent / "results" / "intervals.json"
+LEAST_COVERAGE = 0.85
 
 
 def main() -> None:
-    import importlib.util
-
     specification = importlib.util.spec_from_file_location("inverse", ROOT / "examples" / "allen_cahn_inverse.py")
     inverse = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(inverse)
@@ -40,7 +41,9 @@ def main() -> None:
             f"{'covers' if covered else 'misses'} {inverse.TRUTH.diffusivity}",
             flush=True,
         )
-    print(f"{sum(row['covers'] for row in rows)} of {len(rows)} intervals cover the truth")
+    covering = sum(row["covers"] for row in rows)
+    print(f"{covering} of {len(rows)} intervals cover the truth")
+    sys.exit(covering < LEAST_COVERAGE * len(rows))
 
 
 if __name__ == "__main__":
