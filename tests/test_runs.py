@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import cinnet
+from cinnet import runs
 from cinnet.plots import all_figures
 from cinnet.problems import KortewegDeVries
 from cinnet.report import write_report
@@ -192,3 +193,19 @@ def test_an_exact_solution_that_does_not_start_right_is_refused():
 
     with pytest.raises(ValueError, match=r"exact and initial differ by 1\.4e\+00 at t = 0\.0"):
         Late()
+
+
+def test_programs_of_earlier_runs_are_forgotten_before_the_process_has_too_many(tmp_path, monkeypatch):
+    def compiled_before_a_run():
+        program = jax.jit(lambda x: x + 1)
+        program(1.0)
+        solve(Heat(), reference=False, grid=(4, 8), hidden=(4,), harmonics=(1,), stages=(Stage("adam", 1),))
+        return program._cache_size()
+
+    assert compiled_before_a_run() == 1
+    small = tmp_path / "max_map_count"
+    small.write_text("100\n")
+    monkeypatch.setattr(runs, "_MOST_MAPS", small)
+    assert compiled_before_a_run() == 0
+    monkeypatch.setattr(runs, "_MOST_MAPS", tmp_path / "not Linux")
+    assert compiled_before_a_run() == 1

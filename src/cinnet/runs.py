@@ -42,6 +42,9 @@ from .trust import error_estimate
 from .verdict import verdict
 
 
+_MAPS, _MOST_MAPS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
+
+
 def solve(
     problem: EvolutionProblem | str,
     method: str = "ci-pinn",
@@ -86,6 +89,7 @@ def run(
     """
     budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
     folder = None if folder is None else Path(folder)
+    _forget_programs_if_many()
     with jax.enable_x64(True):
         config = configuration(problem, settings)
         mismatches = incompatibilities(problem)
@@ -214,6 +218,19 @@ def _residual_source(problem: EvolutionProblem) -> str:
         return textwrap.dedent(inspect.getsource(type(problem).residual))
     except (OSError, TypeError):
         return ""
+
+
+def _forget_programs_if_many() -> None:
+    """Make room for the programs of a run.
+
+    Linux limits the memory maps of a process, every compiled program holds some for as long as JAX remembers it, and
+    XLA aborts at the limit. Some twenty runs of different shapes would get there.
+    """
+    if _MAPS.exists() and _MOST_MAPS.exists():
+        with _MAPS.open() as lines:
+            count = sum(1 for _ in lines)
+        if 2 * count > int(_MOST_MAPS.read_text()):
+            jax.clear_caches()
 
 
 def gemm_seconds(repeats: int = 3) -> float:
