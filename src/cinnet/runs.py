@@ -41,7 +41,6 @@ from .training.loop import SECONDS_BETWEEN_CHECKPOINTS
 from .trust import error_estimate
 from .verdict import verdict
 
-
 _MAPS, _MOST_MAPS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 
 
