@@ -1,7 +1,7 @@
 """Advection at high speed, where a plain PINN is known to fail: the wave crosses the domain almost five times.
 
 python examples/advection.py
-cinnet solve examples/advection.py:Advection --grid 80 32
+cinnet solve examples/advection.py:Advection --grid 160 64 --windows 16
 """
 
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import numpy as np
 import cinnet
 
 GRID = (160, 64)
+SETTINGS = {"windows": 16}  # ten times in each: with five the networks wiggle between them
 
 
 class Advection(cinnet.EvolutionProblem):
@@ -30,4 +31,4 @@ class Advection(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(Advection(), grid=GRID))
+    print(cinnet.solve(Advection(), grid=GRID, **SETTINGS))

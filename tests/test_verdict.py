@@ -38,3 +38,13 @@ def test_words_follow_the_figures(changes, beginning):
 @pytest.mark.parametrize("status", ["converged", "stalled", "out-of-budget", "non-finite", "interrupted"])
 def test_every_status_has_its_sentence(status):
     assert verdict(result(status=status)).rstrip().endswith(".")
+
+
+def test_intervals_of_an_inaccurate_solution_are_not_called_right():
+    unknowns = {"estimates": {"speed": {"value": 1.0, "standard_error": 0.1}}}
+    warned = "count the noise of the data only"
+    assert warned in verdict(result(estimated_error=3e-2, **unknowns))
+    assert warned not in verdict(result(estimated_error=3e-2))
+    assert warned not in verdict(result(estimated_error=1e-3, **unknowns))
+    no_error = {"estimates": {"speed": {"value": 1.0, "standard_error": None}}}
+    assert warned not in verdict(result(estimated_error=3e-2, **no_error))

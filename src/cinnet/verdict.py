@@ -19,8 +19,16 @@ def verdict(result: Mapping[str, Any]) -> str:
     """A few sentences on how far a run can be trusted.
 
     By the error against a reference if there is one, else by the error that the residual implies, and where that is
-    not known either, it never says that all is well.
+    not known either, it never says that all is well. Intervals of unknowns do not know of an inaccurate solution.
     """
+    words = _solution_verdict(result)
+    has_intervals = any(one["standard_error"] is not None for one in result.get("estimates", {}).values())
+    if has_intervals and not words.startswith("Right"):
+        words += " The intervals of the unknowns count the noise of the data only, not this error; train longer first."
+    return words
+
+
+def _solution_verdict(result: Mapping[str, Any]) -> str:
     ending = _ENDINGS[result["status"]]
     trained, held_out = result["final"].get("residual"), result["held_out_residual"]
     if result["relative_l2_error"] is not None:
