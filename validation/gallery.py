@@ -39,6 +39,31 @@ FORWARD = {
     "shallow_water": NONLINEAR,
     "lotka_volterra": NONLINEAR,
 }
+INVERSE = [
+    "",
+    "## Unknowns from data",
+    "",
+    "- `examples/allen_cahn_inverse.py`: the diffusivity from 200 noisy points, with an interval.",
+    "- `examples/kdv_inverse.py`: both coefficients from 500 noisy points.",
+    "- `examples/heat_source_inverse.py`: where a rod is heated, an unknown function of space.",
+    "",
+    "How well that works: [data and unknown parameters](guide/data.md).",
+]
+HEADINGS = {
+    "advection": "Advection at speed 30",
+    "heat_dirichlet": "Heat, fixed ends",
+    "heat_neumann": "Heat, insulated ends",
+    "heat_3d": "Heat in three dimensions",
+    "wave": "Wave, as a system",
+    "burgers": "Burgers",
+    "fisher_kpp": "Fisher-KPP",
+    "kuramoto_sivashinsky": "Kuramoto-Sivashinsky",
+    "swift_hohenberg": "Swift-Hohenberg",
+    "schroedinger": "Nonlinear Schroedinger",
+    "gray_scott": "Gray-Scott",
+    "shallow_water": "Shallow water",
+    "lotka_volterra": "Lotka-Volterra",
+}
 
 
 def example(name: str):
@@ -86,32 +111,33 @@ def met(name: str, one: dict) -> bool:
 
 
 def page(results: dict) -> str:
+    """The table, then the equation and the picture of every example that was measured."""
     rows = [
         "# Gallery",
         "",
         "Problems that nobody tuned for, each one file in `examples/`, solved with the default preset on at most two "
-        "cores. The error is against a closed form, a spectral reference or SciPy; the estimate is what the residual "
-        "alone implies. Made by `python validation/gallery.py`.",
+        "cores; a setting that was changed is named. The error is against a closed form, a spectral reference or "
+        "SciPy; the estimate is what the residual alone implies. Made by `python validation/gallery.py`.",
         "",
-        "| example | equation | (N_t, N_x) | lines | relative L2 error | estimate | bar | seconds |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| | (N_t, N_x) | lines of code | relative L2 error | estimate | bar | seconds |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for name, bar in FORWARD.items():
+    sections = []
+    for name in FORWARD:
         if name not in results:
             continue
         one = results[name]
         estimate = "" if one["estimated_error"] is None else f"{one['estimated_error']:.1e}"
         settings = "".join(f", {key}={value}" for key, value in one["settings"].items())
         missed = "" if met(name, one) else " (missed)"
+        anchor = HEADINGS[name].lower().replace(",", "").replace(" ", "-")
         rows.append(
-            f"| `examples/{name}.py` | {one['title'].replace('|', chr(92) + '|')} | "
-            f"{tuple(one['grid'])}{settings} | {one['lines']} | {one['relative_l2_error']:.1e} | {estimate} | "
-            f"{bar:.0e}{missed} | {one['wall_seconds']:.0f} |"
+            f"| [{HEADINGS[name]}](#{anchor}) | {tuple(one['grid'])}{settings} | {one['lines']} | "
+            f"{one['relative_l2_error']:.1e} | {estimate} | {FORWARD[name]:.0e}{missed} | {one['wall_seconds']:.0f} |"
         )
-    for name in FORWARD:
-        if (PICTURES / f"{name}.png").exists():
-            rows += ["", f"## {name.replace('_', ' ').capitalize()}", "", f"![{name}](images/gallery/{name}.png)"]
-    return "\n".join(rows) + "\n"
+        sections += ["", f"## {HEADINGS[name]}", "", f"{one['title']} `examples/{name}.py`"]
+        sections += ["", f"![Prediction, reference and error](images/gallery/{name}.png)"]
+    return "\n".join(rows + sections + INVERSE) + "\n"
 
 
 def main() -> None:
