@@ -26,7 +26,7 @@ NUM_CELLS = {
     "quadrature": 12,
     "exponent": 5,
     "optimizers": 10,
-    "windows": 10,
+    "windows": 13,
     "initial-scale": 12,
 }
 

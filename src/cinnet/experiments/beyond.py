@@ -4,6 +4,7 @@ from typing import Any
 
 from ..settings import Stage
 from .cells import Cell, Experiment
+from .paper import METHOD_KEYS
 
 OPTIMIZER_SECONDS = 60.0
 # More steps than any optimizer takes in that time, so that the seconds end the run.
@@ -37,12 +38,13 @@ def _exponent() -> Experiment:
     return Experiment("exponent", title, "beyond the paper", "q", cells, figure="sweep")
 
 
-def _both(row: str, grid: tuple[int, int], budget: float | None = None, **overrides: Any) -> list[Cell]:
-    """A row of an MLP and a CinNet."""
-    return [
-        Cell(row, method, "allen-cahn", method, grid, overrides=overrides, budget=budget)
-        for method in ("pinn", "ci-pinn")
-    ]
+_BOTH_NETWORKS = ("pinn", "ci-pinn")
+
+
+def _row(
+    row: str, grid: tuple[int, int], methods: tuple[str, ...], budget: float | None = None, **overrides: Any
+) -> list[Cell]:
+    return [Cell(row, method, "allen-cahn", method, grid, overrides=overrides, budget=budget) for method in methods]
 
 
 def _optimizers() -> Experiment:
@@ -50,9 +52,10 @@ def _optimizers() -> Experiment:
     cells = [
         cell
         for optimizer in ("adam", "soap", "levenberg-marquardt", "l-bfgs", "ss-broyden")
-        for cell in _both(
+        for cell in _row(
             optimizer,
             (10, 128),
+            _BOTH_NETWORKS,
             budget=OPTIMIZER_SECONDS,
             hidden=(20, 20, 20),
             stages=(Stage(optimizer, _UNLIMITED_STEPS),),
@@ -65,9 +68,15 @@ def _optimizers() -> Experiment:
 def _windows() -> Experiment:
     cells = [
         cell
-        for grid, windows in (((10, 64), 1), ((10, 64), 2), ((20, 256), 1), ((20, 256), 4), ((100, 256), 1))
-        for cell in _both(
-            f"({grid[0]}, {grid[1]}), {windows} window{'s' if windows > 1 else ''}", grid, windows=windows
+        for grid, windows, methods in (
+            ((10, 64), 1, tuple(METHOD_KEYS)),
+            ((10, 64), 2, tuple(METHOD_KEYS)),
+            ((20, 256), 1, tuple(METHOD_KEYS)),
+            ((20, 256), 4, tuple(METHOD_KEYS)),
+            ((100, 256), 1, ("pinn",)),
+        )
+        for cell in _row(
+            f"({grid[0]}, {grid[1]}), {windows} window{'s' if windows > 1 else ''}", grid, methods, windows=windows
         )
     ]
     title = "Allen-Cahn equation: does a plain PINN still fail, with one window and with several?"
@@ -79,7 +88,7 @@ def _initial_scale() -> Experiment:
         cell
         for grid in ((10, 64), (20, 256))
         for gain in (0.5, 1.0, 2.0)
-        for cell in _both(f"({grid[0]}, {grid[1]}), {gain:g} times Glorot", grid, initial_gain=gain)
+        for cell in _row(f"({grid[0]}, {grid[1]}), {gain:g} times Glorot", grid, _BOTH_NETWORKS, initial_gain=gain)
     ]
     title = "Allen-Cahn equation: is it the integral, or that gates halve the local features at the start?"
     return Experiment("initial-scale", title, "beyond the paper", "grid and initial weights", tuple(cells))
