@@ -19,19 +19,31 @@ def start_sweep(num_seeds: int, root: Path, engine: str, workers: int = 2) -> su
     """A sweep in a process of its own, which has one thread for each run from its start."""
     code = f"from tiny import sweep; sweep({num_seeds}, {str(root)!r}, {engine!r}, {workers})"
     paths = [str(Path(__file__).parent), *filter(None, sys.path)]
-    own = {"PYTHONPATH": os.pathsep.join(paths), **Workers(workers, 1).environment(root)}
+    # Ray gives its workers the lowest priority, and beside a busy machine they would hardly get on.
+    priority = {"RAY_worker_niceness": "0"}
+    own = {"PYTHONPATH": os.pathsep.join(paths), **priority, **Workers(workers, 1).environment(root)}
     command = [sys.executable, "-c", code]
     environment = {**os.environ, **own}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(sweep: subprocess.Popen) -> str:
+    """What the sweep says until it ends well; one that hangs does not outlive the test."""
+    with sweep:
+        try:
+            output, _ = sweep.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            sweep.kill()
+            raise
+    assert sweep.returncode == 0, output
+    return output
 
 
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
     """Runs, what was said of them, and their numbers, done one after the other in one process."""
     root, runs = tmp_path_factory.mktemp("serial"), tiny_runs(3, ("heavy",))
-    sweep = start_sweep(3, root, "serial", 1)
-    output, _ = sweep.communicate(timeout=300)
-    assert sweep.returncode == 0, output
+    output = finish(start_sweep(3, root, "serial", 1))
     return runs, output, numbers(runs, root)
 
 
@@ -82,9 +94,7 @@ def test_a_killed_sweep_loses_no_run_and_repeats_none(serial, tmp_path):
     before = finished()
     assert 1 <= len(before) < 5, output
 
-    again = start_sweep(5, tmp_path, "processes")
-    output, _ = again.communicate(timeout=300)
-    assert again.returncode == 0, output
+    output = finish(start_sweep(5, tmp_path, "processes"))
     after = finished()
     assert len(after) == 5
     assert {name: after[name] for name in before} == before
@@ -94,9 +104,7 @@ def test_a_killed_sweep_loses_no_run_and_repeats_none(serial, tmp_path):
 
 def test_ray_gives_the_same_numbers(serial, tmp_path):
     pytest.importorskip("ray")
-    sweep = start_sweep(3, tmp_path, "ray")
-    output, _ = sweep.communicate(timeout=300)
-    assert sweep.returncode == 0, output
+    finish(start_sweep(3, tmp_path, "ray"))
     assert numbers(serial[0], tmp_path) == serial[2]
 
 
