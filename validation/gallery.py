@@ -67,11 +67,17 @@ HEADINGS = {
 
 
 def example(name: str):
-    """The module of an example, and the problem class that it defines."""
+    """The module of an example."""
     specification = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     specification.loader.exec_module(module)
+    return module
+
+
+def forward_example(name: str):
+    """The module of an example, and the problem class that it defines."""
+    module = example(name)
     (problem,) = [
         value
         for value in vars(module).values()
@@ -87,7 +93,7 @@ def code_lines(problem: type) -> int:
 
 
 def measured(name: str) -> dict:
-    module, problem = example(name)
+    module, problem = forward_example(name)
     folder = Path("runs/gallery") / name
     if (folder / RESULT_FILE).exists():
         result = read_json(folder / RESULT_FILE)

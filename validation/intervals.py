@@ -7,12 +7,11 @@ is written to validation/results/intervals.json. Exit code 1 if fewer than 85 % 
 """
 
 import argparse
-import importlib.util
 import json
 import sys
 from pathlib import Path
 
-from gallery import ROOT
+from gallery import example
 
 import cinnet
 from cinnet.folders import RESULT_FILE, read_json
@@ -22,9 +21,7 @@ LEAST_COVERAGE = 0.85
 
 
 def main() -> None:
-    specification = importlib.util.spec_from_file_location("inverse", ROOT / "examples" / "allen_cahn_inverse.py")
-    inverse = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(inverse)
+    inverse = example("allen_cahn_inverse")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=20)
     rows = []

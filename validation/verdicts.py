@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gallery import example
+from gallery import forward_example
 
 import cinnet
 from cinnet.settings import Stage
@@ -57,7 +57,7 @@ TRIALS = [
 
 
 def problem_named(name: str) -> cinnet.EvolutionProblem:
-    return cinnet.PROBLEMS[name]() if name in cinnet.PROBLEMS else example(name)[1]()
+    return cinnet.PROBLEMS[name]() if name in cinnet.PROBLEMS else forward_example(name)[1]()
 
 
 def main() -> None:
