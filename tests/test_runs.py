@@ -4,10 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from filelock import FileLock
 from scipy.integrate import solve_ivp
 
 import cinnet
 from cinnet import runs
+from cinnet.folders import LOCK_FILE, held
 from cinnet.plots import all_figures
 from cinnet.problems import KortewegDeVries
 from cinnet.report import write_report
@@ -83,6 +85,16 @@ def test_a_folder_with_another_run_is_refused(solved):
     _, folder = solved
     with pytest.raises(ValueError, match="another configuration"):
         solve(Heat(), folder=folder, seed=5, **TINY)
+
+
+def test_a_folder_that_another_process_writes_to_is_refused(solved, tmp_path):
+    _, folder = solved
+    # A second lock of the same file is to the system what that of another process is.
+    with FileLock(tmp_path / LOCK_FILE), pytest.raises(ValueError, match="another process"):
+        solve(Heat(), folder=tmp_path, **TINY)
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK_FILE]
+    with held(folder), held(folder):
+        load(folder, Heat())
 
 
 def test_a_folder_without_a_run_is_named(tmp_path):

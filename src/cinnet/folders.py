@@ -6,13 +6,15 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
+from filelock import FileLock, Timeout
 
 from .observations import Observations
 from .problems import PROBLEMS
@@ -24,6 +26,31 @@ from .unknowns import Unknown, UnknownField
 CONFIG_FILE = "config.json"
 RESULT_FILE = "result.json"
 OBSERVATIONS_FILE = "observations.npz"
+LOCK_FILE = ".lock"
+
+
+class FolderInUseError(ValueError):
+    """Another process is writing to a run folder."""
+
+
+@contextmanager
+def held(folder: Path, wait: bool = False) -> Iterator[None]:
+    """Keep other processes from writing to a run folder meanwhile; one that dies lets go of it.
+
+    A folder that another process holds is waited for, or refused.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK_FILE, is_singleton=True)
+    try:
+        lock.acquire(timeout=-1 if wait else 0)
+    except Timeout:
+        raise FolderInUseError(
+            f"folder={str(folder)!r} is being written to by another process; let that end, or choose another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def run_name(problem: str, settings: Settings) -> str:

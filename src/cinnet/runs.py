@@ -7,6 +7,7 @@ import textwrap
 import timeit
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from .folders import (
     RESULT_FILE,
     check_folder,
     configuration,
+    held,
     read_config,
     read_json,
     save_observations,
@@ -89,7 +91,7 @@ def run(
     budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
     folder = None if folder is None else Path(folder)
     _forget_programs_if_many()
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), nullcontext() if folder is None else held(folder):
         config = configuration(problem, settings)
         mismatches = incompatibilities(problem)
         if mismatches:

@@ -1,7 +1,10 @@
 import dataclasses
 import json
+import shutil
+import threading
 
 import pytest
+from filelock import FileLock
 from tiny import numbers, tiny_experiment, tiny_runs
 
 from cinnet import folders
@@ -140,3 +143,20 @@ def test_a_failure_is_recorded_and_tried_again_only_when_asked(tmp_path):
     assert read_failure(tmp_path / "bad") is None
     assert not (tmp_path / "bad" / FAILURE_FILE).exists()
     assert read_result(tmp_path / "bad") is not None
+
+
+def test_a_run_of_another_sweep_is_waited_for_and_not_repeated(tmp_path):
+    (run,) = tiny_runs(1, ("heavy",))
+    mine, others = tmp_path / "mine", tmp_path / "others"
+    perform(run.to_json(), str(others))
+    (mine / run.name).mkdir(parents=True)
+    said: list[dict[str, str]] = []
+    waiting = threading.Thread(target=lambda: said.append(perform(run.to_json(), str(mine))))
+    with FileLock(mine / run.name / folders.LOCK_FILE):
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive()
+        shutil.copy(others / run.name / folders.RESULT_FILE, mine / run.name)
+    waiting.join(60)
+    assert said == [{"name": run.name, "state": "finished"}]
+    assert not (mine / run.name / folders.CONFIG_FILE).exists()

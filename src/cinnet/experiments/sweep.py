@@ -156,28 +156,33 @@ def prepare_references(all_runs: Iterable[Run], progress: Callable[[str], None] 
 def perform(content: Mapping[str, Any], root: str) -> dict[str, Any]:
     """Train the run that `Run.to_json` described in its folder below `root`, and say how it ended.
 
-    An error is written to the folder and reported, so that one run that fails does not end a sweep.
+    An error is written to the folder and reported, so that one run that fails does not end a sweep. A run that another
+    sweep is at work on is waited for, and not repeated.
     """
     run = Run(**content)
     folder = Path(root) / run.name
-    if read_result(folder) is None:
-        (folder / FAILURE_FILE).unlink(missing_ok=True)
-        try:
-            solution = runs.run(
-                folders.described_problem(run.problem),
-                Settings.from_json(run.settings),
-                budget=run.budget,
-                folder=folder,
-                watch=_reporter(folder),
-                unit_seconds=_unit_seconds() if run.unit_seconds is None else run.unit_seconds,
-            )
-        except Exception as error:
-            return record_failure(run, folder, type(error).__name__, str(error))
-        finally:
-            (folder / PROGRESS_FILE).unlink(missing_ok=True)
-        if solution.status == "interrupted":
-            return {"name": run.name, "state": "interrupted"}
+    with folders.held(folder, wait=True):
+        if read_result(folder) is None:
+            return _train(run, folder)
     return {"name": run.name, "state": "finished"}
+
+
+def _train(run: Run, folder: Path) -> dict[str, Any]:
+    (folder / FAILURE_FILE).unlink(missing_ok=True)
+    try:
+        solution = runs.run(
+            folders.described_problem(run.problem),
+            Settings.from_json(run.settings),
+            budget=run.budget,
+            folder=folder,
+            watch=_reporter(folder),
+            unit_seconds=_unit_seconds() if run.unit_seconds is None else run.unit_seconds,
+        )
+    except Exception as error:
+        return record_failure(run, folder, type(error).__name__, str(error))
+    finally:
+        (folder / PROGRESS_FILE).unlink(missing_ok=True)
+    return {"name": run.name, "state": "interrupted" if solution.status == "interrupted" else "finished"}
 
 
 def record_failure(run: Run, folder: Path, kind: str, message: str) -> dict[str, Any]:
