@@ -83,7 +83,8 @@ def _planes(title: str, arrays: Mapping[str, Any]) -> Figure:
                 image = axis.pcolormesh(first, second, values.T, cmap=colours, vmin=low, vmax=high, rasterized=True)
                 figure.colorbar(image, ax=axis)
                 axis.set(xlabel=names[0], ylabel=names[1], title=f"{name}, {label}")
-        figure.suptitle(title)
+        methods = ", ".join(arrays["seeds"])
+        figure.suptitle(f"{title}\nshown: the best run of {methods}")
     return figure
 
 
