@@ -26,7 +26,7 @@ def _quadrature() -> Experiment:
         for rule in ("left-rectangle", "product-constant", "product-linear")
     )
     title = "Allen-Cahn equation: quadrature rules over the size of the mesh, grid (20, 128)"
-    return Experiment("quadrature", title, "beyond the paper", "mesh", cells)
+    return Experiment("quadrature", title, "beyond the paper", "mesh", cells, figure="sweep")
 
 
 def _exponent() -> Experiment:

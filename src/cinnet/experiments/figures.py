@@ -89,20 +89,27 @@ def _planes(title: str, arrays: Mapping[str, Any]) -> Figure:
 
 
 def _sweep(summary: Mapping[str, Any]) -> Figure:
-    """Mean errors over the rows with the errors of all seeds, and the paper's where it gives them."""
-    cells = summary["cells"]
+    """Mean errors over the rows, a line a column, with the errors of all seeds, and the paper's where it gives them."""
+    rows = list(dict.fromkeys(cell["row"] for cell in summary["cells"]))
+    columns = list(dict.fromkeys(cell["column"] for cell in summary["cells"]))
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(5, 3.2))
-        positions = range(len(cells))
-        means = [np.nan if cell["mean"] is None else cell["mean"] for cell in cells]
-        axis.semilogy(positions, means, marker="o", label="ours, mean")
-        seeds = [(i, error) for i, cell in enumerate(cells) for error in cell["errors"] if error is not None]
-        axis.semilogy(*zip(*seeds, strict=True), linestyle="", marker=".", color="grey", label="ours, seeds")
-        paper = [(i, cell["paper"]["mean"]) for i, cell in enumerate(cells) if cell["paper"] is not None]
+        places = [(rows.index(cell["row"]), cell) for cell in summary["cells"]]
+        for column in columns:
+            own = [(i, cell["mean"]) for i, cell in places if cell["column"] == column]
+            means = [(i, np.nan if mean is None else mean) for i, mean in own]
+            axis.semilogy(*_transposed(means), marker="o", label=column if len(columns) > 1 else "ours, mean")
+        seeds = [(i, error) for i, cell in places for error in cell["errors"] if error is not None]
+        axis.semilogy(*_transposed(seeds), linestyle="", marker=".", color="grey", label="ours, seeds")
+        paper = [(i, cell["paper"]["mean"]) for i, cell in places if cell["paper"] is not None]
         if paper:
-            axis.semilogy(*zip(*paper, strict=True), linestyle="", marker="*", markersize=10, label="the paper")
+            axis.semilogy(*_transposed(paper), linestyle="", marker="*", markersize=10, label="the paper")
         axis.set(xlabel=summary["row_title"], ylabel="relative L2 error")
-        axis.set_xticks(list(positions), [cell["row"] for cell in cells])
+        axis.set_xticks(range(len(rows)), rows)
         axis.set_title(summary["title"], fontsize=8)
         axis.legend()
     return figure
+
+
+def _transposed(pairs: list[tuple[int, float]]) -> tuple[list[int], list[float]]:
+    return [x for x, _ in pairs], [y for _, y in pairs]
