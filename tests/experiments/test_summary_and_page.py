@@ -9,6 +9,7 @@ from tiny import numbers, tiny_experiment, tiny_runs
 
 from cinnet.experiments import EXPERIMENTS
 from cinnet.experiments.engines import run_serially
+from cinnet.experiments.figures import draw
 from cinnet.experiments.page import page_text, remarks, write_page
 from cinnet.experiments.summary import _planes, git_commit, read_summaries, results_path, summarize, write_summary
 from cinnet.experiments.sweep import record_failure
@@ -95,6 +96,7 @@ def planes() -> dict:
         "section_x": np.linspace(-1, 1, 6).tolist(),
         "section_prediction": section.tolist(),
         "section_reference": (section + 1).tolist(),
+        "seeds": {"ci-pinn": 0},
     }
 
 
@@ -118,6 +120,14 @@ def test_the_page_shows_worse_failed_and_missing(tmp_path, summary):
     assert names == ["results.md", "kdv-fast.png", "kdv-epsilon-fast.png", "allen-cahn-2d-fast.png"]
     assert all(image.imread(path).std() > 0.01 for path in written[1:])
     assert written[0].read_text() == text
+
+
+def test_a_sweep_has_a_line_for_each_column(summary):
+    (axis,) = draw(summary | {"figure": "sweep"}).axes
+    lines = {line.get_label(): line for line in axis.get_lines()}
+    assert set(lines) == {"heavy", "light", "ours, seeds", "the paper"}
+    for cell in summary["cells"]:
+        assert list(lines[cell["column"]].get_ydata()) == [cell["mean"]]
 
 
 def test_metrics_are_drawn(tmp_path, swept):
