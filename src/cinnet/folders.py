@@ -7,7 +7,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,10 @@ class FolderInUseError(ValueError):
 def held(folder: Path, wait: bool = False) -> Iterator[None]:
     """Keep other processes from writing to a run folder meanwhile; one that dies lets go of it.
 
-    A folder that another process holds is waited for, or refused.
+    A folder that another process holds is waited for, or refused. If nothing was written to it, it is gone afterwards,
+    with the folders around it that were made for it.
     """
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK_FILE, is_singleton=True)
     try:
@@ -50,6 +52,11 @@ def held(folder: Path, wait: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
+        if lock.lock_counter == 1 and [one.name for one in folder.iterdir()] == [LOCK_FILE]:
+            (folder / LOCK_FILE).unlink()
+            with suppress(OSError):  # another run has come to live in one of them
+                for one in made:
+                    one.rmdir()
         lock.release()
 
 
