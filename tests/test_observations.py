@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from small_problems import FreeParticle
 
-from cinnet import KortewegDeVries, Observations, TimeInterval, Unknown
+from cinnet import KortewegDeVries, Observations, Unknown
 from cinnet.folders import describe, described_problem, load_observations, save_observations
 from cinnet.presets import resolve_settings
-from cinnet.training.build import Window, build_network, build_objective, build_points
+from cinnet.settings import Stage
+from cinnet.training.build import Window, build_network, build_objective, build_points, stage_points
 from cinnet.training.checkpoint import CheckpointError
 
 
@@ -15,10 +16,10 @@ def test_rows_are_kept_and_checked():
     one = Observations([0.1, 0.2], [0.5, 0.6], [1.0, 2.0], of="u.x", noise=0.1)
     assert one.points.shape == (2, 1)
     assert Observations([0.1], None, [1.0]).points.shape == (1, 0)
-    within = one.within(TimeInterval(0.15, 1.0))
+    within = one.between(0.15, 1.0)
     np.testing.assert_array_equal(within.values, [2.0])
     assert within.of == "u.x"
-    assert one.within(TimeInterval(0.5, 1.0)) is None
+    assert one.between(0.5, 1.0) is None
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,19 @@ def test_errors(arguments, message):
 def test_problem_refuses_what_it_cannot_have_given(observed, message):
     with pytest.raises(ValueError, match=message):
         KortewegDeVries(observations=observed)
+
+
+def test_a_stage_with_a_horizon_sees_the_observations_up_to_it():
+    observed = Observations([0.1, 0.4, 0.6, 1.0], np.zeros(4), np.ones(4))
+    problem = KortewegDeVries(observations=observed)
+    settings = resolve_settings(problem, grid=(4, 8), hidden=(4,), windows=1)
+    with jax.enable_x64(True):
+        network, window = build_network(problem, settings), Window.of(problem, settings, ())
+        for horizon, count in ((0.5, 2), (1.0, 4)):
+            points = stage_points(build_points(problem, settings), Stage("adam", 1, horizon=horizon), window)
+            objective = build_objective(problem, settings, network, points, window)
+            assert objective.terms[-1].name == "observations"
+            assert objective.terms[-1].num_points == count
 
 
 def test_mismatch_rows_and_jacobian_are_those_of_the_network():

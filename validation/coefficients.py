@@ -3,12 +3,11 @@
     python validation/coefficients.py [--sets 3]
 
 Each data set has a seed of its own, which the network starts from too. Runs are kept under runs/coefficients; the table
-is written to validation/results/coefficients.json. Exit code 1 if a coefficient is off by more than 1 % in the median.
+is written to validation/results/coefficients.json. Exit code 1 if a coefficient is off by more than 1 % in any of them.
 """
 
 import argparse
 import json
-import statistics
 import sys
 from pathlib import Path
 
@@ -29,7 +28,8 @@ def main() -> None:
     for seed in range(parser.parse_args().sets):
         folder = Path("runs/coefficients") / str(seed)
         if not (folder / RESULT_FILE).exists():
-            cinnet.solve(inverse.problem(seed), grid=inverse.GRID, seed=seed, folder=folder, reference=False)
+            settings = {"grid": inverse.GRID, "stages": inverse.STAGES, "seed": seed}
+            cinnet.solve(inverse.problem(seed), folder=folder, reference=False, **settings)
         result = read_json(folder / RESULT_FILE)
         for name, found in result["estimates"].items():
             deviation = found["value"] / getattr(inverse.TRUTH, name) - 1
@@ -37,12 +37,9 @@ def main() -> None:
             rows.append(row)
             print(f"set {seed}: {name:10} {found['value']:.5g}, off by {deviation:+.2%}", flush=True)
         RESULTS.write_text(json.dumps(rows, indent=2) + "\n")
-    medians = {
-        name: statistics.median(abs(row["deviation"]) for row in rows if row["name"] == name)
-        for name in sorted({row["name"] for row in rows})
-    }
-    print("median deviation: " + ", ".join(f"{name} {deviation:.2%}" for name, deviation in medians.items()))
-    sys.exit(max(medians.values()) > LARGEST_DEVIATION)
+    largest = max(abs(row["deviation"]) for row in rows)
+    print(f"largest deviation {largest:.2%}")
+    sys.exit(largest > LARGEST_DEVIATION)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .derivatives import Engine, JetEngine, resolve_engine
-from .domains import TimeInterval
 from .fields import Operator
 from .networks import Network
 from .observations import Observations
@@ -61,6 +60,7 @@ class Objective(eqx.Module):
 
     `start` is the time at which the network's interval begins, the problem's t0 if None, and `initial` its values
     there, a function of points: with both, a network of one short interval is trained on any window of a long one.
+    Observations count up to `end`, that of the network's interval if None.
     """
 
     terms: tuple[Term | Prior, ...]
@@ -79,6 +79,7 @@ class Objective(eqx.Module):
         engine: str | Engine = "jets",
         memory_limit: int | None = None,
         start: float | None = None,
+        end: float | None = None,
         initial: InitialValues | None = None,
     ):
         weights = weights or LossWeights()
@@ -107,10 +108,10 @@ class Objective(eqx.Module):
             Term(name, operator, problem, network, engine, where, memory_limit, targets.get(name), delay)
             for name, operator, engine, where, _ in terms
         ]
-        window = TimeInterval(start, start + network.interval.duration)
+        end = start + network.interval.duration if end is None else end
         observed = [
             _observed_term(problem, network, f"observations {i}" if i else "observations", one, memory_limit, delay)
-            for i, one in enumerate(one.within(window) for one in problem.observations)
+            for i, one in enumerate(one.between(start, end) for one in problem.observations)
             if one is not None
         ]
         scales = {name: unknown.scales(problem.box) for name, unknown in problem.unknowns.items()}

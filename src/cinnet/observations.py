@@ -48,10 +48,10 @@ class Observations:
         for name, value in (("times", times), ("points", points), ("values", values), ("of", of), ("noise", noise)):
             object.__setattr__(self, name, value)
 
-    def within(self, interval: TimeInterval) -> "Observations | None":
-        """Those in an interval, None if there are none."""
-        slack = 1e-9 * interval.duration
-        inside = (self.times >= interval.start - slack) & (self.times <= interval.end + slack)
+    def between(self, start: float, end: float) -> "Observations | None":
+        """Those between two times, None if there are none."""
+        slack = 1e-9 * (end - start)
+        inside = (self.times >= start - slack) & (self.times <= end + slack)
         if not inside.any():
             return None
         return Observations(self.times[inside], self.points[inside], self.values[inside], self.of, self.noise)

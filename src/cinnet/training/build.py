@@ -161,5 +161,12 @@ def build_objective(
         settings.residual_weight, settings.initial_weight, settings.boundary_weight, settings.observation_weight
     )
     return Objective(
-        problem, network, points, weights=weights, causality=causality, start=window.start, initial=window.initial
+        problem,
+        network,
+        points,
+        weights=weights,
+        causality=causality,
+        start=window.start,
+        end=float(points.times[-1]),
+        initial=window.initial,
     )
