@@ -116,3 +116,19 @@ def test_bent_steps_are_faster_through_a_curved_valley():
         return int(np.argmax(np.asarray(infos.loss) < 1e-12))
 
     assert 0 < steps_needed(0.75) < steps_needed(0.0)
+
+
+@pytest.mark.parametrize("shape", [(40, 10), (10, 40)], ids=["primal", "dual"])
+def test_double_products_see_what_rounding_of_single_ones_hides(shape):
+    """The target lies along the least singular vector, whose square is below the rounding of the largest one's."""
+    random = np.random.default_rng(0)
+    left, right = (np.linalg.qr(random.normal(size=(size, 10)))[0] for size in shape)
+    matrix = jnp.asarray(left @ np.diag(np.geomspace(30, 1e-3, 10)) @ right.T, jnp.float32)
+    target = jnp.asarray(1e-2 * left[:, -1], jnp.float32)
+
+    def loss_after(double_products):
+        optimizer, start = LevenbergMarquardt(double_products=double_products), jnp.zeros(shape[1], jnp.float32)
+        _, _, infos = train(optimizer, Residuals(lambda x: matrix @ x - target), start, 20)
+        return float(infos.loss[-1])
+
+    assert 10 * loss_after(True) < loss_after(False)
