@@ -10,7 +10,7 @@ from cinnet.settings import Stage
 
 GRID = (20, 256)
 # From the whole interval at once the first guess is too far from the late data; the horizon grows towards them.
-PARTS = {0.25: 40, 0.5: 40, 0.75: 40, 1.0: 150}
+PARTS = {0.4: 40, 0.7: 40, 1.0: 100}
 STAGES = tuple(Stage("levenberg-marquardt", steps, horizon=part) for part, steps in PARTS.items())
 TRUTH = cinnet.KortewegDeVries()
 

@@ -6,6 +6,7 @@ from small_problems import Decay
 
 import cinnet
 from cinnet import Observations, Unknown
+from cinnet.inference import known_problem, refined
 from cinnet.settings import Stage
 
 
@@ -55,6 +56,25 @@ def test_training_that_ends_early_gives_the_same_estimate(solution, monkeypatch)
     trained = cinnet.solve(problem, stages=stages, **options).estimates["rate"].value
     assert abs(trained - best) > error
     assert abs(refined - best) < 0.1 * error
+
+
+def test_unknowns_are_refined_after_every_stage_by_the_data_up_to_its_horizon(solution, monkeypatch):
+    (observed,) = solution[0].problem.observations
+    late, early = observed.between(1.2, 2.0), observed.between(0.0, 1.2)
+    problem = LongDecay(rate=Unknown(0.5, lower=0.0), observations=(late, early))
+    found = []
+
+    def watched(problem, objective, network):
+        better = refined(problem, objective, network)
+        found.append((float(objective.residual_term.times[-1]), float(known_problem(problem, better).rate)))
+        return better
+
+    monkeypatch.setattr("cinnet.training.loop.refined", watched)
+    stages = (Stage("levenberg-marquardt", 30, horizon=0.5), Stage("levenberg-marquardt", 30))
+    cinnet.solve(problem, grid=(20, 1), hidden=(8, 8), dtype="float64", reference=False, stages=stages)
+    assert [end for end, _ in found] == [1.0, 2.0]
+    assert found[0][1] == pytest.approx(least_squares_rate(early.between(0.0, 1.0)), abs=2e-3)
+    assert found[1][1] == pytest.approx(least_squares_rate(observed), abs=5e-4)
 
 
 def test_solution_is_compared_with_the_equation_that_was_found(solution):

@@ -18,7 +18,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Float, Int
 from scipy.stats import t as student_t
 
-from .losses import Objective
+from .losses import Objective, observations_by_term
 from .networks import Network, WithUnknowns
 from .optimizers.base import flatten_parameters
 from .problems.base import EvolutionProblem
@@ -88,14 +88,16 @@ class _Constrained:
         right = np.column_stack([residuals[enforced], jacobian[enforced][:, of_unknown]])
         solved = np.linalg.lstsq(np.delete(jacobian[enforced], of_unknown, axis=1), -right, rcond=_SMALLEST_SINGULAR)[0]
         correction, response = solved[:, 0], solved[:, 1:]
-        observed = []
-        for number, one in enumerate(problem.observations):
-            block = blocks[objective.num_causal + number]
-            scale = np.sqrt(len(block) / float(objective.weights[objective.num_causal + number]))
+        observed, measured = [], observations_by_term(problem)
+        for number, (term, block) in enumerate(zip(objective.terms, blocks, strict=True)):
+            if term.name not in measured:
+                continue
+            scale = np.sqrt(len(block) / float(objective.weights[number]))
             rows, mismatch = scale * jacobian[block], scale * residuals[block]
             others = np.delete(rows, of_unknown, axis=1)
             sensitivity = rows[:, of_unknown] + others @ response
-            observed.append(_Observed(mismatch, mismatch + others @ correction, sensitivity, one.noise))
+            noise = measured[term.name].noise
+            observed.append(_Observed(mismatch, mismatch + others @ correction, sensitivity, noise))
         return cls(of_unknown, correction, response, observed)
 
     @property

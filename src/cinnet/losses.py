@@ -110,9 +110,9 @@ class Objective(eqx.Module):
         ]
         end = start + network.interval.duration if end is None else end
         observed = [
-            _observed_term(problem, network, f"observations {i}" if i else "observations", one, memory_limit, delay)
-            for i, one in enumerate(one.between(start, end) for one in problem.observations)
-            if one is not None
+            _observed_term(problem, network, name, inside, memory_limit, delay)
+            for name, one in observations_by_term(problem).items()
+            if (inside := one.between(start, end)) is not None
         ]
         scales = {name: unknown.scales(problem.box) for name, unknown in problem.unknowns.items()}
         scales = {name: scale for name, scale in scales.items() if scale.any()}
@@ -248,6 +248,11 @@ def term_names(record: Iterable[str]) -> list[str]:
 
 def _weighted_sum(weights: list[Array], levels: list[Array]) -> Float[Array, ""]:
     return jnp.sum(jnp.stack([w @ level for w, level in zip(weights, levels, strict=True)]))
+
+
+def observations_by_term(problem: EvolutionProblem) -> dict[str, Observations]:
+    """The measurements of a problem under the names of their terms."""
+    return {f"observations {i}" if i else "observations": one for i, one in enumerate(problem.observations)}
 
 
 def _observed_term(

@@ -161,19 +161,19 @@ class Trainer:
         network = self.state.best_network
         if not isinstance(network, WithUnknowns):
             return {}
-        return estimates(self.problem, self._objective_of_all(network), network)
+        return estimates(self.problem, self._objective_up_to(1.0, network), network)
 
-    def _objective_of_all(self, network: Network) -> Objective:
-        """The objective on all training points, of a problem that is solved in one window."""
+    def _objective_up_to(self, horizon: float, network: Network) -> Objective:
+        """The objective on all columns, of a problem that is solved in one window."""
         window = Window.of(self.problem, self.settings, ())
-        points = stage_points(self.points, Stage(self._current_stage.optimizer, 0), window)
+        points = stage_points(self.points, Stage(self._current_stage.optimizer, 0, horizon=horizon), window)
         return build_objective(self.problem, self.settings, network, points, window)
 
-    def _refine_unknowns(self) -> None:
+    def _refine_unknowns(self, horizon: float = 1.0) -> None:
         network = self.state.best_network
         if isinstance(network, WithUnknowns) and self.problem.observations:
-            better = refined(self.problem, self._objective_of_all(network), network)
-            self.state = eqx.tree_at(lambda s: s.best_network, self.state, better)
+            better = refined(self.problem, self._objective_up_to(horizon, network), network)
+            self.state = eqx.tree_at(lambda s: (s.network, s.best_network), self.state, (better, better))
 
     def run(self, budget: Budget | None = None) -> TrainingOutcome:
         """Train until a status is reached; the best state is saved whatever happens."""
@@ -213,6 +213,8 @@ class Trainer:
             status = self._run_stage(window, held_out, deadline, target_loss)
             if status not in ("out-of-budget", "stalled") or self._elapsed() >= deadline:
                 return status
+            if self.position.stage + 1 < len(self.settings.stages):
+                self._refine_unknowns(self._current_stage.horizon)
             self._move(stage=self.position.stage + 1, stage_step=0)
             if self.position.stage < len(self.settings.stages):
                 self.state = self._first_state(self.state.network, self.state.solved)
