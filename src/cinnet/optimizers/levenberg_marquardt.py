@@ -56,11 +56,11 @@ class LevenbergMarquardt(Optimizer):
         """Straight steps without matrices, for when these would not fit the memory."""
         return GaussNewtonCG(self.initial_damping, self.min_damping, self.max_damping, self.max_trials)
 
-    @staticmethod
-    def memory(num_rows: int, num_parameters: int, itemsize: int) -> int:
+    def memory(self, num_rows: int, num_parameters: int, itemsize: int) -> int:
         """Bytes of the Jacobian and its transpose, and of the normal equations with their factor in float64."""
         smaller = min(num_rows, num_parameters)
-        return 2 * itemsize * num_rows * num_parameters + (itemsize + 3 * 8) * smaller**2
+        copies = 2 * itemsize + 8 * self.double_products
+        return copies * num_rows * num_parameters + (itemsize + 3 * 8) * smaller**2
 
     def init(self, model: PyTree) -> DampingState:
         return DampingState(jnp.asarray(self.initial_damping, jnp.float64))
