@@ -132,3 +132,25 @@ def test_double_products_see_what_rounding_of_single_ones_hides(shape):
         return float(infos.loss[-1])
 
     assert 10 * loss_after(True) < loss_after(False)
+
+
+@pytest.mark.parametrize("shape", [(40, 10), (10, 40)], ids=["primal", "dual"])
+def test_a_lightly_damped_step_with_double_products_is_that_of_numpy(shape):
+    """In the dual form the multipliers are large and cancel: rounded to single precision they ruin the step."""
+    random = np.random.default_rng(0)
+    left, right = (np.linalg.qr(random.normal(size=(size, 10)))[0] for size in shape)
+    matrix = (left @ np.diag(np.geomspace(30, 1e-3, 10)) @ right.T).astype(np.float32)
+    target = (1e-2 * left.sum(axis=1)).astype(np.float32)
+    loss = float(np.sum(target.astype(np.float64) ** 2))
+    damping = 1e-6 / loss
+
+    exact = matrix.astype(np.float64)
+    move = np.linalg.solve(exact.T @ exact + 1e-6 * np.eye(shape[1]), exact.T @ target)
+    expected = np.sum((exact @ move - target) ** 2)
+
+    optimizer = LevenbergMarquardt(
+        initial_damping=damping, min_damping=damping / 10, max_bend=0.0, double_products=True
+    )
+    model, _, infos = train(optimizer, Residuals(lambda x: matrix @ x - target), jnp.zeros(shape[1], jnp.float32), 1)
+    assert infos.extras["trials"][0] == 1
+    assert np.sum((exact @ np.asarray(model, np.float64) - target) ** 2) == pytest.approx(expected, rel=1e-2)

@@ -72,8 +72,8 @@ class LevenbergMarquardt(Optimizer):
         loss = jnp.sum(residuals.astype(jnp.float64) ** 2)
         gradient = residuals @ jacobian
         dual = jacobian.shape[0] < jacobian.shape[1]
-        product_dtype = jnp.float64 if self.double_products else jacobian.dtype
-        gram = _gram((jacobian.T if dual else jacobian).astype(product_dtype)).astype(jnp.float64)
+        precise = jacobian.astype(jnp.float64) if self.double_products else jacobian
+        gram = _gram(precise.T if dual else precise).astype(jnp.float64)
 
         def trial(damping: Array, _):
             factor = jax.scipy.linalg.cho_factor(gram + damping * loss * jnp.eye(gram.shape[0]))
@@ -82,8 +82,8 @@ class LevenbergMarquardt(Optimizer):
                 """-(J'J + m I)^-1 J' right."""
                 if dual:
                     multipliers = jax.scipy.linalg.cho_solve(factor, right.astype(jnp.float64))
-                    return -(multipliers.astype(flat.dtype) @ jacobian)
-                product = (right @ jacobian).astype(jnp.float64)
+                    return -(multipliers.astype(precise.dtype) @ precise).astype(flat.dtype)
+                product = (right.astype(precise.dtype) @ precise).astype(jnp.float64)
                 return -jax.scipy.linalg.cho_solve(factor, product).astype(flat.dtype)
 
             move = damped_solution(residuals)
