@@ -1,10 +1,11 @@
+import dataclasses
 import json
 
 import pytest
 
 from cinnet.presets import default_windows, resolve_settings
 from cinnet.problems import PROBLEMS, AllenCahn, AllenCahn2D, CahnHilliard
-from cinnet.settings import METHODS, PRESETS, Settings, Stage, check_type
+from cinnet.settings import MEMORY_SETTINGS, METHODS, PRESETS, Settings, Stage, check_type
 
 
 def test_the_paper_preset_is_the_papers_recipe():
@@ -17,6 +18,17 @@ def test_the_paper_preset_is_the_papers_recipe():
     plane = resolve_settings(AllenCahn2D(), "ci-pinn", "paper")
     assert (plane.harmonics, plane.tensor, plane.sampling) == ((2, 2), "paper", "latin-hypercube")
     assert (plane.num_times, plane.num_points) == (20, 1024)
+
+
+def test_preset_whole_is_one_network_for_the_interval_and_methods_differ_only_as_in_the_paper():
+    by_method = {method: resolve_settings(AllenCahn(), method, "whole", grid=(20, 256)) for method in METHODS}
+    assert all(one.windows == 1 and one.hidden == (64, 64, 64) for one in by_method.values())
+    assert len({str(one.stages) for one in by_method.values()}) == 1
+    assert {stage.optimizer for stage in by_method["pinn"].stages} == {"soap"}
+    plain = dataclasses.replace(by_method["causal-pinn"], method="pinn", causality=None)
+    assert plain == by_method["pinn"]
+    memory = dict.fromkeys(MEMORY_SETTINGS)
+    assert dataclasses.replace(by_method["ci-pinn"], method="pinn", network="mlp", **memory) == by_method["pinn"]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -98,7 +98,19 @@ def _accurate(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> 
     }
 
 
-_CHOICES = {"paper": _paper, "fast": _fast, "accurate": _accurate}
+SOAP_STEPS = {3e-3: 3000, 1e-3: 1000, 3e-4: 1000}  # by learning rate
+
+
+def _whole(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
+    """One network for the whole interval, as the paper compares methods, and SOAP in the place of Adam."""
+    return _fast(problem, method, grid) | {
+        "hidden": (64, 64, 64),
+        "windows": 1,
+        "stages": tuple(Stage("soap", steps, {"learning_rate": rate}) for rate, steps in SOAP_STEPS.items()),
+    }
+
+
+_CHOICES = {"paper": _paper, "fast": _fast, "accurate": _accurate, "whole": _whole}
 
 
 def resolve_settings(
