@@ -119,6 +119,8 @@ def test_registry_builds_every_optimizer():
         (lambda: Adam(b1=1.0), "b1=1.0"),
         (lambda: SOAP(refresh_every=0), "refresh_every=0"),
         (lambda: SOAP(weight_decay=-1.0), "weight_decay=-1.0"),
+        (lambda: SOAP(decay_steps=0), "decay_steps=0"),
+        (lambda: SOAP(optax.constant_schedule(1e-3), decay_steps=5), "decay_steps=5.*give a number as learning_rate"),
         (lambda: LevenbergMarquardt(initial_damping=0.0), "initial_damping=0.0"),
         (lambda: LevenbergMarquardt(max_trials=0), "max_trials=0"),
         (lambda: GaussNewtonCG(tolerance=2.0), "tolerance=2.0"),

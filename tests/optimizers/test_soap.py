@@ -148,3 +148,15 @@ def test_schedule_and_weight_decay():
         rate = float(schedule(count))
         np.testing.assert_allclose(info.extras["learning_rate"], rate, rtol=1e-6)
         np.testing.assert_allclose(shrunk, moved - rate * 0.1 * x, rtol=1e-6)
+
+
+def test_decay_steps_bring_the_learning_rate_to_zero_along_half_a_cosine():
+    optimizer = SOAP(1e-2, decay_steps=4)
+    x = jnp.asarray(np.linalg.lstsq(MATRIX, TARGET, rcond=None)[0]) + 0.1
+    state, step = optimizer.init(x), eqx.filter_jit(optimizer.step)
+    rates = []
+    for _ in range(6):
+        x, state, info = step(Residuals(linear_residual), x, state)
+        rates.append(float(info.extras["learning_rate"]))
+    half_cosine = 1e-2 * (1 + np.cos(np.pi * np.arange(5) / 4)) / 2
+    np.testing.assert_allclose(rates, [*half_cosine, 0.0], rtol=1e-6, atol=1e-12)

@@ -40,11 +40,13 @@ class ScaleBySoapState(NamedTuple):
 class SOAP(Optimizer):
     """SOAP with any Optax schedule as learning rate, with defaults for physics-informed networks.
 
-    The first step only measures the factors and does not move, as in the authors' code, so that no gradient is
-    scaled in a basis made from itself alone. Axes longer than `max_dimension` are not turned; vectors see Adam.
+    With `decay_steps` a constant learning rate falls to zero over so many steps, along half a cosine. The first step
+    only measures the factors and does not move, as in the authors' code, so that no gradient is scaled in a basis made
+    from itself alone. Axes longer than `max_dimension` are not turned; vectors see Adam.
     """
 
     learning_rate: float | optax.Schedule = eqx.field(static=True, default=3e-3)
+    decay_steps: int | None = eqx.field(static=True, default=None)
     b1: float = eqx.field(static=True, default=0.95)
     b2: float = eqx.field(static=True, default=0.95)
     epsilon: float = eqx.field(static=True, default=1e-8)
@@ -57,6 +59,13 @@ class SOAP(Optimizer):
         check_fraction(self, "b1", "b2")
         if not callable(self.learning_rate):
             check_positive(self, "learning_rate")
+        if self.decay_steps is not None:
+            check_positive(self, "decay_steps")
+            if callable(self.learning_rate):
+                raise ValueError(
+                    f"SOAP(decay_steps={self.decay_steps}): learning_rate is a schedule already; give a number as "
+                    "learning_rate, or leave decay_steps out."
+                )
         if self.weight_decay < 0:
             raise ValueError(f"SOAP(weight_decay={self.weight_decay}): weight_decay must not be negative.")
 
@@ -65,13 +74,19 @@ class SOAP(Optimizer):
         soap = scale_by_soap(self.b1, self.b2, self.epsilon, self.refresh_every, self.max_dimension)
         return optax.chain(soap, optax.add_decayed_weights(self.weight_decay)) if self.weight_decay else soap
 
+    @property
+    def _schedule(self) -> optax.Schedule:
+        if callable(self.learning_rate):
+            return self.learning_rate
+        if self.decay_steps is None:
+            return optax.constant_schedule(self.learning_rate)
+        return optax.cosine_decay_schedule(self.learning_rate, self.decay_steps)
+
     def init(self, model: PyTree) -> GradientState:
         return initial_state(self._transformation, model)
 
     def step(self, objective: LeastSquares, model: PyTree, state: GradientState):
-        rate = self.learning_rate
-        schedule = rate if callable(rate) else optax.constant_schedule(rate)
-        return gradient_step(self._transformation, schedule, objective, model, state)
+        return gradient_step(self._transformation, self._schedule, objective, model, state)
 
 
 def scale_by_soap(
