@@ -98,7 +98,7 @@ def _accurate(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> 
     }
 
 
-SOAP_STEPS = {3e-3: 3000, 1e-3: 1000, 3e-4: 1000}  # by learning rate
+WHOLE_STEPS, WHOLE_RATE = 5000, 1e-2
 
 
 def _whole(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _whole(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dic
     return _fast(problem, method, grid) | {
         "hidden": (64, 64, 64),
         "windows": 1,
-        "stages": tuple(Stage("soap", steps, {"learning_rate": rate}) for rate, steps in SOAP_STEPS.items()),
+        "stages": (Stage("soap", WHOLE_STEPS, {"learning_rate": WHOLE_RATE, "decay_steps": WHOLE_STEPS}),),
     }
 
 
