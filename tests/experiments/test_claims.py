@@ -19,8 +19,7 @@ TOLD_IN_NUMBERS = [c for c in CLAIMS if all(papers(cell) is not None for cell in
 
 
 def test_most_claims_of_the_paper_are_told_in_numbers():
-    assert len(TOLD_IN_NUMBERS) == 8
-    assert all(claim.of_the_paper for claim in TOLD_IN_NUMBERS)
+    assert sum(claim.of_the_paper for claim in TOLD_IN_NUMBERS) == 8
 
 
 @pytest.mark.parametrize("claim", TOLD_IN_NUMBERS, ids=lambda claim: claim.text)
@@ -48,6 +47,20 @@ def test_section_says_what_does_not_hold():
 def test_a_claim_is_judged_for_every_preset_that_was_run():
     wins = summary_of("ac-grids", papers) | {"preset": "whole"}
     draw = summary_of("ac-grids", lambda cell: 1e-3)
-    lines = [line for line in claims_section([wins, draw]).splitlines() if "every training grid" in line]
+    lines = [
+        line for line in claims_section([wins, draw]).splitlines() if "smallest error on every training grid" in line
+    ]
     assert ["`fast`" in line and "**does not hold**" in line for line in lines] == [True, False]
     assert ["`whole`" in line and "| holds |" in line for line in lines] == [False, True]
+
+
+def test_rows_that_miss_the_papers_accuracy_are_named():
+    def twice_on_the_sparsest(cell):
+        return (2 if (cell.row, cell.column) == ("(10, 64)", "ci-pinn") else 1) * papers(cell)
+
+    (claim,) = [
+        claim for claim in CLAIMS if claim.text == "CI-PINN reaches the paper's accuracy on every training grid"
+    ]
+    finding = claim.finding(summary_of("ac-grids", twice_on_the_sparsest))
+    assert not finding.holds
+    assert finding.evidence == "at most the paper's mean in 5 of 6 rows; (10, 64): 2.70e-02, the paper 1.35e-02"
