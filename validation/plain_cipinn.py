@@ -84,26 +84,29 @@ def loss(parameters: Parameters, num_times: int, num_points: int):
     return RESIDUAL_WEIGHT * jnp.mean(residuals**2) + INITIAL_WEIGHT * jnp.mean(mismatch**2)
 
 
+def adam_step(parameters: Parameters, first: Parameters, second: Parameters, n, num_times: int, num_points: int):
+    """The n-th step of Adam: parameters and both moments after it, and the loss before it."""
+    value, gradient = jax.value_and_grad(loss)(parameters, num_times, num_points)
+    rate = LEARNING_RATE * DECAY ** jnp.floor((n - 1) / DECAY_EVERY)
+    first = jax.tree.map(lambda m, g: FIRST_MOMENT * m + (1 - FIRST_MOMENT) * g, first, gradient)
+    second = jax.tree.map(lambda v, g: SECOND_MOMENT * v + (1 - SECOND_MOMENT) * g**2, second, gradient)
+
+    def move(p, m, v):
+        m, v = m / (1 - FIRST_MOMENT**n), v / (1 - SECOND_MOMENT**n)
+        return p - rate * m / (jnp.sqrt(v) + ADAM_EPSILON)
+
+    return jax.tree.map(move, parameters, first, second), first, second, value
+
+
 def train(parameters: Parameters, num_times: int, num_points: int, steps: int) -> list[float]:
     """The losses before each step of Adam and after the last: 1e-3, times 0.9 every 5,000 steps."""
-
-    @jax.jit
-    def advance(parameters, first, second, n):
-        value, gradient = jax.value_and_grad(loss)(parameters, num_times, num_points)
-        rate = LEARNING_RATE * DECAY ** jnp.floor((n - 1) / DECAY_EVERY)
-        first = jax.tree.map(lambda m, g: FIRST_MOMENT * m + (1 - FIRST_MOMENT) * g, first, gradient)
-        second = jax.tree.map(lambda v, g: SECOND_MOMENT * v + (1 - SECOND_MOMENT) * g**2, second, gradient)
-
-        def move(p, m, v):
-            m, v = m / (1 - FIRST_MOMENT**n), v / (1 - SECOND_MOMENT**n)
-            return p - rate * m / (jnp.sqrt(v) + ADAM_EPSILON)
-
-        return jax.tree.map(move, parameters, first, second), first, second, value
-
+    advance = jax.jit(adam_step, static_argnums=(4, 5))
     first = second = jax.tree.map(jnp.zeros_like, parameters)
     losses = []
     for n in range(1, steps + 2):
-        parameters, first, second, value = advance(parameters, first, second, jnp.asarray(float(n)))
+        parameters, first, second, value = advance(
+            parameters, first, second, jnp.asarray(float(n)), num_times, num_points
+        )
         losses.append(float(value))
     return losses
 
