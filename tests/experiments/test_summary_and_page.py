@@ -1,5 +1,6 @@
 import copy
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -63,10 +64,15 @@ def test_profiles_are_small_and_those_of_the_best_run(summary):
     assert len(json.dumps(summary)) < 60_000
 
 
-def test_metrics_are_curves_over_the_test_times(swept):
-    arrays = summarize(tiny_experiment(figure="metrics"), "fast", swept[0], "")["arrays"]
-    curves = arrays["curves"]["light"]
-    assert len(arrays["times"]) == len(curves["residual"]) == len(curves["error"]) == 101
+def test_metrics_are_curves_of_all_seeds_over_the_test_times(swept):
+    summary = summarize(tiny_experiment(figure="metrics"), "fast", swept[0], "")
+    arrays, cell = summary["arrays"], summary["cells"][1]
+    curves = arrays["curves"][cell["column"]]
+    assert curves["seeds"] == cell["seeds"]
+    assert len(curves["seeds"]) > 1
+    assert np.shape(curves["residual"]) == np.shape(curves["error"]) == (len(curves["seeds"]), len(arrays["times"]))
+    # A run that is worse over all times is the worse one in the table.
+    assert np.argsort(np.mean(curves["error"], axis=1)).tolist() == np.argsort(cell["errors"]).tolist()
 
 
 def test_what_was_not_run_is_said(tmp_path):
@@ -133,6 +139,9 @@ def test_a_sweep_has_a_line_for_each_column(summary):
 def test_metrics_are_drawn(tmp_path, swept):
     curves = summarize(tiny_experiment(figure="metrics"), "fast", swept[0], "") | {"experiment": "ac-metrics"}
     assert len(write_page([curves], tmp_path / "results.md")) == 2
+    for axis in draw(curves).axes:
+        of_colour = Counter(line.get_color() for line in axis.get_lines())
+        assert list(of_colour.values()) == [len(cell["seeds"]) for cell in curves["cells"]]
 
 
 def test_the_committed_page_is_that_of_the_committed_summaries():

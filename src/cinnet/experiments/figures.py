@@ -26,13 +26,16 @@ def draw(summary: Mapping[str, Any]) -> Figure:
 
 
 def _metrics(title: str, arrays: Mapping[str, Any]) -> Figure:
-    """L_res(t) and RL2E(t) of the methods."""
+    """L_res(t) and RL2E(t), a line a run and a colour a method."""
     names = {"residual": "L_res(t)", "error": "RL2E(t)"}
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(9, 3.2))
+        colours = plt.rcParams["axes.prop_cycle"].by_key()["color"]
         for axis, (name, label) in zip(axes, names.items(), strict=True):
-            for method, curves in arrays["curves"].items():
-                axis.semilogy(arrays["times"], curves[name], label=method)
+            for colour, (method, curves) in zip(colours, arrays["curves"].items(), strict=False):
+                lines = axis.semilogy(arrays["times"], np.transpose(curves[name]), color=colour, linewidth=1)
+                seeds = ", ".join(map(str, curves["seeds"]))
+                lines[0].set_label(f"{method}, seed{'s' if len(lines) > 1 else ''} {seeds}")
             axis.set(xlabel="t", ylabel=label)
         axes[0].legend()
         figure.suptitle(title)
@@ -57,8 +60,12 @@ def _profiles(title: str, arrays: Mapping[str, Any]) -> Figure:
         axes[0, 0].set_ylabel("u")
         axes[1, 0].set_ylabel("absolute error")
         axes[0, 0].legend()
-        figure.suptitle(title)
+        figure.suptitle(_with_best_runs(title, arrays))
     return figure
+
+
+def _with_best_runs(title: str, arrays: Mapping[str, Any]) -> str:
+    return f"{title}\nshown: the best run of {', '.join(arrays['seeds'])}"
 
 
 def _planes(title: str, arrays: Mapping[str, Any]) -> Figure:
@@ -83,8 +90,7 @@ def _planes(title: str, arrays: Mapping[str, Any]) -> Figure:
                 image = axis.pcolormesh(first, second, values.T, cmap=colours, vmin=low, vmax=high, rasterized=True)
                 figure.colorbar(image, ax=axis)
                 axis.set(xlabel=names[0], ylabel=names[1], title=f"{name}, {label}")
-        methods = ", ".join(arrays["seeds"])
-        figure.suptitle(f"{title}\nshown: the best run of {methods}")
+        figure.suptitle(_with_best_runs(title, arrays))
     return figure
 
 

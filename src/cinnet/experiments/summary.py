@@ -102,42 +102,48 @@ def _finite(value: float | None) -> float | None:
 
 
 def _arrays(figure: str | None, planned: Sequence[Planned], root: Path) -> dict[str, Any]:
-    """The curves and fields of a figure, from the best run of every cell."""
+    """What a figure shows: curves of all runs, or fields of the best run of every cell."""
     if figure not in ("metrics", "profiles", "planes"):
         return {}
-    wanted = [one for one in planned if figure != "planes" or one.cell.method == "ci-pinn"]
-    best = _best_of_cells(wanted, root)
-    if not best:
-        return {}
-    solutions = {one.cell.column: load(root / one.run.name) for one in best}
-    problem = described_problem(best[0].run.problem)
-    describe = {"metrics": _metrics, "profiles": _profiles, "planes": _planes}[figure]
     with jax.enable_x64(True):
-        arrays = describe(solutions, reference_solution(problem))
-    return {**arrays, "seeds": {one.cell.column: one.seed for one in best}}
+        if figure == "metrics":
+            return _metrics([one for one in planned if _error(one, root) is not None], root)
+        best = _best_of_cells([one for one in planned if figure == "profiles" or one.cell.method == "ci-pinn"], root)
+        if not best:
+            return {}
+        solutions = {one.cell.column: load(root / one.run.name) for one in best}
+        reference = reference_solution(described_problem(best[0].run.problem))
+        arrays = (_profiles if figure == "profiles" else _planes)(solutions, reference)
+        return {**arrays, "seeds": {one.cell.column: one.seed for one in best}}
+
+
+def _error(one: Planned, root: Path) -> float | None:
+    result = read_result(root / one.run.name)
+    return None if result is None else _finite(result["relative_l2_error"])
 
 
 def _best_of_cells(planned: Iterable[Planned], root: Path) -> list[Planned]:
     errors: dict[str, tuple[float, Planned]] = {}
     for one in planned:
-        result = read_result(root / one.run.name)
-        error = None if result is None else _finite(result["relative_l2_error"])
+        error = _error(one, root)
         if error is not None and error < errors.get(one.cell.column, (math.inf, None))[0]:
             errors[one.cell.column] = error, one
     return [one for _, one in errors.values()]
 
 
-def _metrics(solutions: Mapping[str, Solution], reference: Any) -> dict[str, Any]:
-    """L_res(t) and RL2E(t) on the test grid."""
-    curves = {
-        name: {
-            "residual": _rounded(solution.residual_over_time()[1]),
-            "error": _rounded(solution.error_over_time()[1]),
-        }
-        for name, solution in solutions.items()
-    }
-    times = next(iter(solutions.values())).error_over_time()[0]
-    return {"times": _rounded(times), "curves": curves}
+def _metrics(finished: Sequence[Planned], root: Path) -> dict[str, Any]:
+    """L_res(t) and RL2E(t) of every run on the test grid."""
+    times: list[float] = []
+    curves: dict[str, dict[str, list]] = {}
+    for one in finished:
+        solution = load(root / one.run.name)
+        test_times, errors = solution.error_over_time()
+        times = _rounded(test_times)
+        own = curves.setdefault(one.cell.column, {"seeds": [], "residual": [], "error": []})
+        own["seeds"].append(one.seed)
+        own["residual"].append(_rounded(solution.residual_over_time()[1]))
+        own["error"].append(_rounded(errors))
+    return {"times": times, "curves": curves} if curves else {}
 
 
 def _profiles(solutions: Mapping[str, Solution], reference: Any) -> dict[str, Any]:
