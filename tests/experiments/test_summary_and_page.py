@@ -1,5 +1,6 @@
 import copy
 import json
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -150,9 +151,22 @@ def test_the_committed_page_is_that_of_the_committed_summaries():
     assert committed == page_text(summaries), "docs/results.md is out of date; run: cinnet reproduce page"
 
 
-def test_a_commit_is_known_in_a_repository_and_not_elsewhere(tmp_path, monkeypatch):
+def test_a_commit_is_known_in_a_repository_and_marked_where_the_source_has_changed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert git_commit() is None
+    source, result = tmp_path / "src" / "code.py", tmp_path / "result.json"
+    source.parent.mkdir()
+    source.write_text("first")
+    result.write_text("first")
+    author = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for command in (("init", "-q"), ("add", "."), (*author, "commit", "-qm", "first")):
+        subprocess.run(["git", *command], check=True)
+    commit = git_commit()
+    assert len(commit) == 12
+    result.write_text("second")
+    assert git_commit() == commit
+    source.write_text("second")
+    assert git_commit() == f"{commit} with changes"
 
 
 class Ones:

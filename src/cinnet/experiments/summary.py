@@ -202,10 +202,10 @@ def machine() -> dict[str, Any]:
 
 
 def git_commit() -> str | None:
-    """The commit of the working directory, marked where files have changed since; None outside a repository."""
+    """The commit of the working directory, marked where its source has changed since; None outside a repository."""
     try:
         commit = _git("rev-parse", "--short=12", "HEAD")
-        return f"{commit} with changes" if _git("status", "--porcelain", "--untracked-files=no") else commit
+        return f"{commit} with changes" if _git("status", "--porcelain", ":/src") else commit
     except (OSError, subprocess.CalledProcessError):
         return None
 
