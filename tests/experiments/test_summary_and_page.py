@@ -11,7 +11,7 @@ from tiny import numbers, tiny_experiment, tiny_runs
 
 from cinnet.experiments import EXPERIMENTS
 from cinnet.experiments.engines import run_serially
-from cinnet.experiments.figures import draw
+from cinnet.experiments.figures import draw, has_figure
 from cinnet.experiments.page import page_text, remarks, write_page
 from cinnet.experiments.summary import _planes, git_commit, read_summaries, results_path, summarize, write_summary
 from cinnet.experiments.sweep import record_failure
@@ -135,6 +135,19 @@ def test_a_sweep_has_a_line_for_each_column(summary):
     assert set(lines) == {"heavy", "light", "ours, seeds", "the paper"}
     for cell in summary["cells"]:
         assert list(lines[cell["column"]].get_ydata()) == [cell["mean"]]
+
+
+def test_a_table_is_drawn_with_every_seed_and_the_papers_means(summary):
+    (axis,) = draw(summary | {"figure": None}).axes
+    drawn = sorted(sorted(line.get_xdata()) for line in axis.get_lines() if len(line.get_xdata()))
+    papers = [[cell["paper"]["mean"]] for cell in summary["cells"]]
+    assert drawn == sorted([sorted(cell["errors"]) for cell in summary["cells"]] + papers)
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["heavy", "light", "the paper's mean"]
+
+
+def test_one_cell_alone_is_not_drawn(summary):
+    assert has_figure(summary | {"figure": None})
+    assert not has_figure(summary | {"figure": None, "cells": summary["cells"][:1]})
 
 
 def test_metrics_are_drawn(tmp_path, swept):

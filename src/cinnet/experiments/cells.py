@@ -38,7 +38,8 @@ class Experiment:
     """A table or a figure as data.
 
     `source` says what it is in the paper, `row_title` what its rows are. `figure` names what is drawn of it: "metrics"
-    over time, "profiles" at three times, "planes" in two dimensions, "sweep" of the error over the rows, or nothing.
+    over time, "profiles" at three times, "planes" in two dimensions, "sweep" of the error over the rows; without a name
+    it is the errors of all seeds beside the paper's.
     """
 
     name: str

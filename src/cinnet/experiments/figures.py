@@ -1,6 +1,6 @@
 """Figures of experiments from their summaries, in the style of plots.py."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,19 +10,21 @@ from matplotlib.figure import Figure
 from ..plots import ERROR_COLOURS, FIELD_COLOURS, REFERENCE_LINE, STYLE
 
 
+_DOTS = {"linestyle": "", "marker": "o", "markersize": 4, "alpha": 0.6}
+_STARS = {"linestyle": "", "marker": "*", "markersize": 9, "markerfacecolor": "none"}
+
+
 def has_figure(summary: Mapping[str, Any]) -> bool:
-    """Whether an experiment has a figure and the runs it shows are there."""
-    if summary["figure"] == "sweep":
-        return any(cell["mean"] is not None for cell in summary["cells"])
+    """Whether an experiment has something to draw: fields or curves, or errors of several cells."""
+    if summary["figure"] in _OF_ERRORS:
+        return sum(cell["mean"] is not None for cell in summary["cells"]) > 1
     return bool(summary["arrays"])
 
 
 def draw(summary: Mapping[str, Any]) -> Figure:
     """The figure of an experiment that has one."""
-    if summary["figure"] == "sweep":
-        return _sweep(summary)
-    kinds = {"metrics": _metrics, "profiles": _profiles, "planes": _planes}
-    return kinds[summary["figure"]](summary["title"], summary["arrays"])
+    kind = summary["figure"]
+    return _OF_ERRORS[kind](summary) if kind in _OF_ERRORS else _OF_ARRAYS[kind](summary["title"], summary["arrays"])
 
 
 def _metrics(title: str, arrays: Mapping[str, Any]) -> Figure:
@@ -96,8 +98,7 @@ def _planes(title: str, arrays: Mapping[str, Any]) -> Figure:
 
 def _sweep(summary: Mapping[str, Any]) -> Figure:
     """Mean errors over the rows, a line a column, with the errors of all seeds, and the paper's where it gives them."""
-    rows = list(dict.fromkeys(cell["row"] for cell in summary["cells"]))
-    columns = list(dict.fromkeys(cell["column"] for cell in summary["cells"]))
+    rows, columns = _labels(summary)
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(5, 3.2))
         places = [(rows.index(cell["row"]), cell) for cell in summary["cells"]]
@@ -105,9 +106,8 @@ def _sweep(summary: Mapping[str, Any]) -> Figure:
             own = [(i, cell["mean"]) for i, cell in places if cell["column"] == column]
             means = [(i, np.nan if mean is None else mean) for i, mean in own]
             axis.semilogy(*_transposed(means), marker="o", label=column if len(columns) > 1 else "ours, mean")
-        seeds = [(i, error) for i, cell in places for error in cell["errors"] if error is not None]
-        axis.semilogy(*_transposed(seeds), linestyle="", marker=".", color="grey", label="ours, seeds")
-        paper = [(i, cell["paper"]["mean"]) for i, cell in places if cell["paper"] is not None]
+        axis.semilogy(*_transposed(_seed_errors(places)), linestyle="", marker=".", color="grey", label="ours, seeds")
+        paper = _paper_errors(places)
         if paper:
             axis.semilogy(*_transposed(paper), linestyle="", marker="*", markersize=10, label="the paper")
         axis.set(xlabel=summary["row_title"], ylabel="relative L2 error")
@@ -117,5 +117,50 @@ def _sweep(summary: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _transposed(pairs: list[tuple[int, float]]) -> tuple[list[int], list[float]]:
+def _table(summary: Mapping[str, Any]) -> Figure:
+    """The errors of all seeds and the paper's means: a band for each row of the table, a colour for each column."""
+    rows, columns = _labels(summary)
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(7, 1.2 + 0.14 * len(rows) * (len(columns) + 1)))
+        colours = plt.rcParams["axes.prop_cycle"].by_key()["color"]
+        for n, (column, colour) in enumerate(zip(columns, colours, strict=False)):
+            offset = (n + 1) / (len(columns) + 1) - 0.5
+            places = [(rows.index(c["row"]) + offset, c) for c in summary["cells"] if c["column"] == column]
+            heights, errors = _transposed(_seed_errors(places))
+            axis.semilogx(errors, heights, **_DOTS, color=colour, label=column)
+            heights, means = _transposed(_paper_errors(places))
+            axis.semilogx(means, heights, **_STARS, color=colour)
+        if any(cell["paper"] is not None for cell in summary["cells"]):
+            axis.plot([], [], **_STARS, color="grey", label="the paper's mean")
+        for boundary in range(1, len(rows)):
+            axis.axhline(boundary - 0.5, color="lightgrey", linewidth=0.6)
+        axis.set(xlabel="relative L2 error, a dot a seed", ylabel=summary["row_title"], title=summary["title"])
+        axis.set_yticks(range(len(rows)), rows)
+        axis.set_ylim(len(rows) - 0.5, -0.5)
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def _labels(summary: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Rows and columns in the order of their first mention."""
+    rows, columns = ([cell[name] for cell in summary["cells"]] for name in ("row", "column"))
+    return list(dict.fromkeys(rows)), list(dict.fromkeys(columns))
+
+
+Places = Sequence[tuple[float, Mapping[str, Any]]]
+
+
+def _seed_errors(places: Places) -> list[tuple[float, float]]:
+    return [(place, error) for place, cell in places for error in cell["errors"] if error is not None]
+
+
+def _paper_errors(places: Places) -> list[tuple[float, float]]:
+    return [(place, cell["paper"]["mean"]) for place, cell in places if cell["paper"] is not None]
+
+
+def _transposed(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+_OF_ARRAYS = {"metrics": _metrics, "profiles": _profiles, "planes": _planes}
+_OF_ERRORS = {"sweep": _sweep, None: _table}
