@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from ..plots import ERROR_COLOURS, FIELD_COLOURS, REFERENCE_LINE, STYLE
 
-
 _DOTS = {"linestyle": "", "marker": "o", "markersize": 4, "alpha": 0.6}
 _STARS = {"linestyle": "", "marker": "*", "markersize": 9, "markerfacecolor": "none"}
 
