@@ -83,6 +83,13 @@ def test_what_was_not_run_is_said(tmp_path):
     assert remarks(empty["cells"][0]) == "not run"
 
 
+def test_a_mean_made_by_some_seeds_is_said_to_be(summary):
+    cell = summary["cells"][0] | {"ratio": None, "failures": []}
+    assert remarks(cell | {"errors": [0.5, 1e-3, 0.11, None]}) == "2 of 3 seeds above 0.1"
+    assert remarks(cell | {"errors": [0.5, 0.6]}) == ""
+    assert remarks(cell | {"errors": [1e-3, 1e-4]}) == ""
+
+
 def test_a_summary_survives_its_file(tmp_path, summary):
     path = results_path(tmp_path / "results", "tiny", "fast")
     write_summary(path, summary)

@@ -213,6 +213,6 @@ def claims_section(summaries: Sequence[Summary]) -> str:
     introduction = (
         f"Judged by the mean errors below: a method fails if its error is above {WRONG:g} and succeeds if it is at "
         f"most {RIGHT:g}; sensitive means that errors differ by more than {CLEARLY:g} times, insensitive by less than "
-        "twice.\n"
+        "twice. One seed that fails can make a mean; where only some do, the tables say how many.\n"
     )
     return "\n".join(["## Which claims hold with better optimizers", "", introduction, *header, *lines, ""])

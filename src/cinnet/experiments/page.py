@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from ..settings import PRESETS
 from . import EXPERIMENTS
 from .cells import Cell, Experiment
-from .claims import claims_section
+from .claims import WRONG, claims_section
 from .figures import draw, has_figure
 
 PAGE = Path("docs/results.md")
@@ -92,7 +92,7 @@ def _stem(summary: Mapping[str, Any]) -> str:
 
 def _row(cell: Mapping[str, Any]) -> str:
     paper = cell["paper"]
-    known = [error for error in cell["errors"] if error is not None]
+    known = _known_errors(cell)
     seconds = sorted(cell["wall_seconds"])
     columns = [
         cell["row"],
@@ -108,12 +108,20 @@ def _row(cell: Mapping[str, Any]) -> str:
     return f"| {' | '.join(columns)} |"
 
 
+def _known_errors(cell: Mapping[str, Any]) -> list[float]:
+    return [error for error in cell["errors"] if error is not None]
+
+
 def remarks(cell: Mapping[str, Any]) -> str:
-    """What a reader must know of a cell: worse, failed, not run, ended early."""
+    """What a reader must know of a cell: worse, wrong on some seeds, failed, not run, ended early."""
     failures, statuses = cell["failures"], cell["statuses"]
+    known = _known_errors(cell)
+    wrong = sum(error > WRONG for error in known)
     words = []
     if cell["ratio"] is not None and cell["ratio"] > 1:
         words.append("**worse**")
+    if 0 < wrong < len(known):
+        words.append(f"{wrong} of {len(known)} seeds above {WRONG:g}")
     if failures:
         kinds = ", ".join(sorted({failure["type"] for failure in failures}))
         words.append(f"**{len(failures)} failed** ({kinds})")
