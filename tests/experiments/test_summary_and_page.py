@@ -4,6 +4,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib import image
@@ -150,6 +151,16 @@ def test_a_table_is_drawn_with_every_seed_and_the_papers_means(summary):
     papers = [[cell["paper"]["mean"]] for cell in summary["cells"]]
     assert drawn == sorted([sorted(cell["errors"]) for cell in summary["cells"]] + papers)
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["heavy", "light", "the paper's mean"]
+
+
+@pytest.mark.parametrize("kind", ["sweep", None])
+def test_every_title_fits_its_figure(summary, kind):
+    for experiment in EXPERIMENTS.values():
+        figure = draw(summary | {"figure": kind, "title": experiment.title})
+        figure.draw_without_rendering()
+        drawn, width = figure.get_tightbbox(), figure.get_figwidth()
+        plt.close(figure)
+        assert 0 <= drawn.x0 < drawn.x1 <= width, experiment.title
 
 
 def test_one_cell_alone_is_not_drawn(summary):

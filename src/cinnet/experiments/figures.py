@@ -1,6 +1,7 @@
 """Figures of experiments from their summaries, in the style of plots.py."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -111,8 +112,8 @@ def _sweep(summary: Mapping[str, Any]) -> Figure:
             axis.semilogy(*_transposed(paper), linestyle="", marker="*", markersize=10, label="the paper")
         axis.set(xlabel=summary["row_title"], ylabel="relative L2 error")
         axis.set_xticks(range(len(rows)), rows)
-        axis.set_title(summary["title"], fontsize=8)
         axis.legend()
+        _set_title(figure, summary["title"])
     return figure
 
 
@@ -133,11 +134,18 @@ def _table(summary: Mapping[str, Any]) -> Figure:
             axis.plot([], [], **_STARS, color="grey", label="the paper's mean")
         for boundary in range(1, len(rows)):
             axis.axhline(boundary - 0.5, color="lightgrey", linewidth=0.6)
-        axis.set(xlabel="relative L2 error, a dot a seed", ylabel=summary["row_title"], title=summary["title"])
+        axis.set(xlabel="relative L2 error, a dot a seed", ylabel=summary["row_title"])
         axis.set_yticks(range(len(rows)), rows)
         axis.set_ylim(len(rows) - 0.5, -0.5)
         axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        _set_title(figure, summary["title"])
     return figure
+
+
+def _set_title(figure: Figure, title: str) -> None:
+    """A title over the whole figure, in as many lines as its width asks for."""
+    characters_per_inch = 13
+    figure.suptitle(fill(title, int(characters_per_inch * figure.get_figwidth())), fontsize=9)
 
 
 def _labels(summary: Mapping[str, Any]) -> tuple[list[str], list[str]]:
