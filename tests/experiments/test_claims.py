@@ -31,8 +31,8 @@ def test_the_papers_numbers_support_its_claims(claim):
 def test_every_claim_can_be_refuted_and_waits_for_its_data(claim):
     growing = {cell: 0.2 + i for i, cell in enumerate(map(id, EXPERIMENTS[claim.experiment].cells))}
     findings = [
-        claim.finding(summary_of(claim.experiment, lambda cell, sign=sign: growing[id(cell)] ** sign))
-        for sign in (1, 0, -1)
+        claim.finding(summary_of(claim.experiment, lambda cell, power=power: growing[id(cell)] ** power))
+        for power in (1, 0, -2)
     ]
     assert not all(finding.holds for finding in findings)
     assert claim.finding(summary_of(claim.experiment, lambda cell: None)) is None
