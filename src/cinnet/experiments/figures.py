@@ -144,7 +144,7 @@ def _table(summary: Mapping[str, Any]) -> Figure:
 
 def _set_title(figure: Figure, title: str) -> None:
     """A title over the whole figure, in as many lines as its width asks for."""
-    characters_per_inch = 13
+    characters_per_inch = 14
     figure.suptitle(fill(title, int(characters_per_inch * figure.get_figwidth())), fontsize=9)
 
 
