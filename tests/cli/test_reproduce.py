@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "experiments"))
 from tiny import tiny_experiment
 
 from cinnet.cli import main
-from cinnet.experiments import EXPERIMENTS, sweep
+from cinnet.experiments import EXPERIMENTS, sweep, watch
 from cinnet.experiments.engines import Event
 from cinnet.experiments.watch import show_sweep
 
@@ -144,6 +144,21 @@ def test_the_live_table_shows_done_running_left_and_failed(tmp_path):
     assert "compiling" in text
     assert "ValueError: no" in text
     assert "2 done, 2 running, 1 left, 1 failed" in text
+
+
+def test_the_live_table_says_how_long_it_will_take(tmp_path, monkeypatch):
+    clock = iter(range(0, 10_000, 60))
+    monkeypatch.setattr(watch.time, "monotonic", lambda: next(clock))
+    board = watch._Board(6, 1, tmp_path)
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(board)
+    for event in ("a", "started"), ("b", "started"), ("a", "finished"), ("b", "failed"), ("c", "started"):
+        board.take(Event(*event))
+    console.print(board)
+    first, second = [line for line in console.export_text().splitlines() if " done, " in line]
+    assert "to go" not in first
+    # Two runs took a minute together, three are unfinished.
+    assert "about 0:01:30 to go" in second
 
 
 def test_the_live_table_is_silent_where_nobody_looks(tmp_path, capsys):

@@ -137,6 +137,15 @@ def test_the_page_shows_worse_failed_and_missing(tmp_path, summary):
     assert written[0].read_text() == text
 
 
+def test_the_page_has_the_papers_best_run_where_the_paper_shows_it(summary):
+    heavy, light = copy.deepcopy(summary["cells"])
+    heavy["best"] = light["best"] = 0.25
+    heavy["paper"]["best"] = 0.4
+    lines = page_text([summary | {"experiment": "kdv", "cells": [heavy, light]}]).splitlines()
+    best = [line.split(" | ")[5] for line in lines if line.startswith("| (2, 8) |")]
+    assert best == ["2.50e-01 (the paper 4.00e-01)", "2.50e-01"]
+
+
 def test_a_sweep_has_a_line_for_each_column(summary):
     (axis,) = draw(summary | {"figure": "sweep"}).axes
     lines = {line.get_label(): line for line in axis.get_lines()}

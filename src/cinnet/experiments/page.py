@@ -100,12 +100,19 @@ def _row(cell: Mapping[str, Any]) -> str:
         "" if paper is None else _with_deviation(paper["mean"], paper["deviation"]),
         "" if cell["mean"] is None else _with_deviation(cell["mean"], cell["deviation"]),
         str(len(known)),
-        "" if cell["best"] is None else f"{cell['best']:.2e}",
+        _best(cell),
         "" if cell["ratio"] is None else f"{cell['ratio']:.2g}",
         f"{seconds[len(seconds) // 2]:.0f}" if seconds else "",
         remarks(cell),
     ]
     return f"| {' | '.join(columns)} |"
+
+
+def _best(cell: Mapping[str, Any]) -> str:
+    if cell["best"] is None:
+        return ""
+    papers = None if cell["paper"] is None else cell["paper"]["best"]
+    return f"{cell['best']:.2e}" if papers is None else f"{cell['best']:.2e} (the paper {papers:.2e})"
 
 
 def _known_errors(cell: Mapping[str, Any]) -> list[float]:

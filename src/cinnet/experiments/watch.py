@@ -1,9 +1,11 @@
 """What a person sees while a sweep goes on: done, running with its present error, left. Silent if not a terminal."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -34,11 +36,13 @@ class _Board:
         self._running: list[str] = []
         self._failed: dict[str, str] = {}
         self._finished: list[str] = []
+        self._begun: float | None = None
         self.message = ""
 
     def take(self, event: Event) -> None:
         self.message = ""
         if event.state == "started":
+            self._begun = time.monotonic() if self._begun is None else self._begun
             self._running.append(event.name)
             return
         self._running.remove(event.name)
@@ -58,7 +62,16 @@ class _Board:
             table.add_row("[cyan]running", name, self._record(name))
         left = self._total - self._done - len(self._failed) - len(self._running)
         counts = f"{self._done} done, {len(self._running)} running, {left} left, {len(self._failed)} failed"
-        return Group(table, Text(f"{counts}  {self.message}", style="bold"))
+        words = [counts, self._time_left(left + len(self._running)), self.message]
+        return Group(table, Text("  ".join(filter(None, words)), style="bold"))
+
+    def _time_left(self, num_unfinished: int) -> str:
+        """As if the runs to come took as long as those of this sweep that are over."""
+        num_over = len(self._finished) + len(self._failed)
+        if self._begun is None or not num_over or not num_unfinished:
+            return ""
+        seconds = (time.monotonic() - self._begun) / num_over * num_unfinished
+        return f"about {timedelta(seconds=round(seconds))} to go"
 
     def _record(self, name: str) -> str:
         try:
