@@ -13,7 +13,7 @@ import time
 PROBLEMS = ("allen-cahn", "kdv", "cahn-hilliard", "allen-cahn-2d")
 UNTIL_FIRST_RECORD = """
 import os, sys
-from cinnet.runs import solve
+from cinnet.solver import solve
 solve(sys.argv[1], watch=lambda record: os._exit(42))
 """
 

@@ -19,7 +19,7 @@ import numpy as np
 from cinnet import PROBLEMS, CinNet, Objective, TrainingPoints, latin_hypercube, uniform_grid
 from cinnet.derivatives import NestedEngine
 from cinnet.embeddings import default_harmonics
-from cinnet.estimate import matmul_flops
+from cinnet.training.forecast import matmul_flops
 
 GRIDS = {"allen-cahn": (20, 256), "kdv": (20, 256), "cahn-hilliard": (40, 256), "allen-cahn-2d": (20, 1024)}
 NAIVE_COLUMNS = 2

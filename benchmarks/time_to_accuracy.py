@@ -17,10 +17,10 @@ import jax
 from step_cost import seconds
 
 from cinnet import PROBLEMS
-from cinnet.folders import RESULT_FILE, run_name
+from cinnet.config.presets import resolve_settings
 from cinnet.optimizers import OPTIMIZERS
-from cinnet.presets import resolve_settings
-from cinnet.runs import gemm_seconds, run
+from cinnet.solver import gemm_seconds, run
+from cinnet.storage.run_folder import RESULT_FILE, run_name
 from cinnet.training.build import Window, build_network, build_objective, build_points
 
 PAPER_STEPS = 300_000

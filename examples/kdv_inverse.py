@@ -6,7 +6,7 @@ python examples/kdv_inverse.py
 import numpy as np
 
 import cinnet
-from cinnet.settings import Stage
+from cinnet.config.settings import Stage
 
 GRID = (20, 256)
 # From the whole interval at once the first guess is too far from the late data; the horizon grows towards them.

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-import cinnet.estimate
 import cinnet.reference.solver
-import cinnet.runs
 import cinnet.solution
+import cinnet.solver
+import cinnet.training.forecast
 from cinnet.cli import main
 from cinnet.cli.common import RunFolder
 from cinnet.cli.solve import _read_toml, _resolve
-from cinnet.settings import Settings, Stage
+from cinnet.config.settings import Settings, Stage
 
 ROOT = Path(__file__).parent.parent
 TRAINED = ("docs/start.md",)
@@ -51,7 +51,7 @@ def shortened(settings: Settings, steps: int) -> tuple[Stage, ...]:
 
 @pytest.fixture
 def cheap(request, monkeypatch, tmp_path, tmp_path_factory):
-    whole_run = cinnet.runs.run
+    whole_run = cinnet.solver.run
     trained = []
 
     def short_run(problem, settings, **options):
@@ -76,9 +76,9 @@ def cheap(request, monkeypatch, tmp_path, tmp_path_factory):
         loose = dataclasses.replace(defaults, tolerance=3e-2)
         monkeypatch.setitem(cinnet.reference.solver._DEFAULTS, dimension, loose)
     monkeypatch.setattr(cinnet.solution, "_TEST_GRIDS", {0: (5, 1), 1: (5, 16), 2: (3, 4)})
-    monkeypatch.setattr(cinnet.runs, "run", short_run)
-    monkeypatch.setattr(cinnet.runs, "gemm_seconds", lambda: 1.0)
-    monkeypatch.setattr(cinnet.estimate, "gemm_seconds", lambda: 1.0)
+    monkeypatch.setattr(cinnet.solver, "run", short_run)
+    monkeypatch.setattr(cinnet.solver, "gemm_seconds", lambda: 1.0)
+    monkeypatch.setattr(cinnet.training.forecast, "gemm_seconds", lambda: 1.0)
     monkeypatch.setenv("CINNET_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.chdir(tmp_path)
 

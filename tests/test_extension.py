@@ -5,7 +5,7 @@ import pytest
 from small_problems import Decay
 
 import cinnet
-from cinnet.settings import Stage
+from cinnet.config.settings import Stage
 
 SETTINGS = {"grid": (8, 1), "windows": 2, "hidden": (6,), "stages": (Stage("levenberg-marquardt", 40),)}
 

@@ -6,7 +6,7 @@ from scipy.interpolate import CubicSpline
 from scipy.io import savemat
 
 from cinnet import Bounded, EvolutionProblem, GridFunction, Periodic, read_arrays
-from cinnet.folders import describe
+from cinnet.storage.run_folder import describe
 
 
 @pytest.fixture(autouse=True)

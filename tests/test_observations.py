@@ -5,11 +5,11 @@ import pytest
 from small_problems import FreeParticle
 
 from cinnet import KortewegDeVries, Observations, Unknown
-from cinnet.folders import describe, described_problem, load_observations, save_observations
-from cinnet.presets import resolve_settings
-from cinnet.settings import Stage
+from cinnet.config.presets import resolve_settings
+from cinnet.config.settings import Stage
+from cinnet.storage.checkpoint import CheckpointError
+from cinnet.storage.run_folder import describe, described_problem, load_observations, save_observations
 from cinnet.training.build import Window, build_network, build_objective, build_points, stage_points
-from cinnet.training.checkpoint import CheckpointError
 
 
 def test_rows_are_kept_and_checked():

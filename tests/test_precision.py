@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cinnet.jets import JetSpace
-from cinnet.losses import Objective
 from cinnet.networks import MLP, CinNet
+from cinnet.objective.objective import Objective
 from cinnet.precision import resolve_dtype
 from cinnet.problems import AllenCahn
 from cinnet.sampling import uniform_grid

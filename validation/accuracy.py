@@ -12,10 +12,10 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from cinnet.folders import RESULT_FILE, run_name
-from cinnet.presets import resolve_settings
+from cinnet.config.presets import resolve_settings
 from cinnet.problems import PROBLEMS
-from cinnet.runs import gemm_seconds, run
+from cinnet.solver import gemm_seconds, run
+from cinnet.storage.run_folder import RESULT_FILE, run_name
 from cinnet.training import Budget
 
 RESULTS = Path(__file__).parent / "results"

@@ -15,9 +15,9 @@ import matplotlib
 matplotlib.use("Agg")
 import numpy as np
 
-from cinnet.plots import plot_fields
-from cinnet.runs import solve
-from cinnet.settings import Stage
+from cinnet.config.settings import Stage
+from cinnet.solver import solve
+from cinnet.view.plots import plot_fields
 
 SHARED = {"grid": (10, 64), "windows": 1, "stages": (Stage("soap", 3000),)}
 WIDTHS = {"pinn": (92, 92, 92), "ci-pinn": (64, 64, 64)}

@@ -14,7 +14,7 @@ from pathlib import Path
 from gallery import example
 
 import cinnet
-from cinnet.folders import RESULT_FILE, read_json
+from cinnet.storage.run_folder import RESULT_FILE, read_json
 
 RESULTS = Path(__file__).parent / "results" / "coefficients.json"
 LARGEST_DEVIATION = 0.01

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import cinnet
-from cinnet.folders import RESULT_FILE, read_json
+from cinnet.storage.run_folder import RESULT_FILE, read_json
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "gallery.json"

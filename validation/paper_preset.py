@@ -32,13 +32,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from plain_cipinn import adam_step, parameters_of, train
 
+from cinnet.config.presets import resolve_settings
+from cinnet.config.settings import Settings, Stage
 from cinnet.optimizers import OPTIMIZERS
-from cinnet.plots import STYLE
-from cinnet.presets import resolve_settings
 from cinnet.problems import AllenCahn
-from cinnet.settings import Settings, Stage
 from cinnet.training import Trainer
 from cinnet.training.build import Window, build_network, build_objective, build_points
+from cinnet.view.plots import STYLE
 
 RESULTS = Path(__file__).parent / "results"
 FIGURE = Path(__file__).parents[1] / "docs" / "results" / "paper-preset.png"

@@ -19,10 +19,10 @@ import numpy as np
 
 RUN = """
 import sys
-from cinnet.runs import run
+from cinnet.solver import run
 from cinnet.problems import AllenCahn
-from cinnet.presets import resolve_settings
-from cinnet.settings import Stage
+from cinnet.config.presets import resolve_settings
+from cinnet.config.settings import Stage
 stages = (Stage("adam", 30, columns=8), Stage("levenberg-marquardt", 60), Stage("soap", 40, horizon=0.5))
 settings = resolve_settings(
     AllenCahn(), grid=(8, 24), hidden=(8, 8), harmonics=(3,), windows=2, num_mesh_intervals=8, causality="auto",
@@ -50,7 +50,7 @@ def final_state(folder: Path) -> tuple[dict[str, bytes], list[dict]]:
 
 def readable(folder: Path) -> bool:
     """Whether the checkpoint, if there is one, is whole."""
-    from cinnet.training.checkpoint import CheckpointError, verify_checkpoint
+    from cinnet.storage.checkpoint import CheckpointError, verify_checkpoint
 
     path = folder / "checkpoint.npz"
     try:

@@ -14,9 +14,9 @@ from typing import Any
 
 import jax
 
-from cinnet.presets import resolve_settings
+from cinnet.config.presets import resolve_settings
+from cinnet.config.settings import METHODS, Stage
 from cinnet.problems import AllenCahn
-from cinnet.settings import METHODS, Stage
 from cinnet.training import Trainer
 
 RESULTS = Path(__file__).parent / "results" / "search.jsonl"

@@ -14,7 +14,7 @@ from typing import Any
 from gallery import forward_example
 
 import cinnet
-from cinnet.settings import Stage
+from cinnet.config.settings import Stage
 
 RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 BAD = 5e-2

@@ -11,19 +11,27 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from . import plots
-from .animation import animate
-from .diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
+from .assess.diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
+from .assess.inference import Estimate, known_problem
+from .assess.metrics import relative_error
+from .config.settings import Settings
+from .evaluation import predict
 from .fields import MultiIndex, parse_derivative
-from .folders import CONFIG_FILE, OBSERVATIONS_FILE, RESULT_FILE, check_folder, configuration, save_observations
-from .inference import Estimate, known_problem
 from .jets import JetSpace
-from .metrics import predict, relative_error
 from .networks import Network
 from .problems.base import EvolutionProblem
 from .reference import KnownSolution, known_solution
-from .settings import Settings
-from .training.checkpoint import write_json
+from .storage.files import write_json
+from .storage.run_folder import (
+    CONFIG_FILE,
+    OBSERVATIONS_FILE,
+    RESULT_FILE,
+    check_folder,
+    configuration,
+    save_observations,
+)
+from .view import plots
+from .view.animation import animate
 
 _SCATTERED_COLUMNS = 1024
 

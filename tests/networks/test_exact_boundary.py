@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cinnet import Bounded, Box, EvolutionProblem, Periodic, dirichlet, neumann
+from cinnet.config.presets import resolve_settings
 from cinnet.derivatives import JetEngine, NestedEngine
-from cinnet.presets import resolve_settings
 from cinnet.training.build import build_network
 
 

@@ -3,8 +3,8 @@ import pytest
 
 import cinnet
 from cinnet import Bounded, Box, EvolutionProblem, dirichlet, neumann, robin
+from cinnet.config.settings import Stage
 from cinnet.problems.compatibility import incompatibilities
-from cinnet.settings import Stage
 
 
 class Rod(EvolutionProblem):

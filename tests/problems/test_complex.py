@@ -7,8 +7,8 @@ import pytest
 from small_problems import FreeParticle
 
 from cinnet import Complex, EvolutionProblem, Invariant, Periodic
+from cinnet.config.presets import resolve_settings
 from cinnet.fields import apply_operator
-from cinnet.presets import resolve_settings
 from cinnet.training.build import build_network
 
 

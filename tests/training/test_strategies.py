@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from cinnet.presets import resolve_settings
+from cinnet.config.presets import resolve_settings
+from cinnet.config.settings import Stage
 from cinnet.problems import AllenCahn, CahnHilliard
-from cinnet.settings import Stage
 from cinnet.training import Trainer
 from cinnet.training.build import Window, build_network, build_objective, build_points
 from cinnet.training.strategies import balanced_weights, raised_causality, resampled_points

@@ -63,7 +63,7 @@ def load_problem(text: str) -> Any:
     """The problem that a name or path/to/file.py:ClassName stands for; runs the user's file in the latter case."""
     own = _file_and_class(text)
     if own is None:
-        from ..runs import named_problem
+        from ..solver import named_problem
 
         return named_problem(text)
     from ..problems.base import EvolutionProblem
@@ -95,7 +95,7 @@ def _is_problem(value: Any, base: type) -> bool:
 
 def load_run(folder: Path, problem: str | None) -> Any:
     """The solution in a run folder; a problem of one's own must be named again, since no code is run from folders."""
-    from ..runs import load
+    from ..solver import load
 
     with friendly_errors():
         return load(folder, None if problem is None else load_problem(problem))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..settings import METHODS, PRESETS
+from ..config.settings import METHODS, PRESETS
 from .common import PROBLEM_SUMMARIES, ProblemChoice, friendly_errors, load_problem
 
 
@@ -37,7 +37,7 @@ def doctor(as_json: bool) -> None:
     import jax.numpy as jnp
 
     from ..reference import cache_directory
-    from ..runs import gemm_seconds
+    from ..solver import gemm_seconds
 
     seconds = gemm_seconds()
     cache = cache_directory()
@@ -72,9 +72,9 @@ def reference(problem: str, tolerance: float | None, output: Path, no_cache: boo
     from rich.console import Console
 
     matplotlib.use("Agg")
-    from ..diagnostics import sample_fields
-    from ..plots import plot_snapshots, plot_solution, save_figures
+    from ..assess.diagnostics import sample_fields
     from ..reference import reference_solution
+    from ..view.plots import plot_snapshots, plot_solution, save_figures
 
     equation = load_problem(problem)
     name = problem.rpartition(":")[2]

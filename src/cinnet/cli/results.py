@@ -22,7 +22,7 @@ def evaluate(run: Path, times, xs, ys, zs, derivative, problem, output: Path | N
     """Evaluate the solution in a RUN folder on the grid of all given times and coordinates."""
     import numpy as np
 
-    from ..training.checkpoint import write_atomically
+    from ..storage.files import write_atomically
 
     if output is not None and output.suffix not in (".csv", ".npz"):
         raise click.UsageError(f"--output {str(output)!r}: the name must end with .csv or .npz.")
@@ -112,9 +112,9 @@ def report(runs: tuple[Path, ...], output: Path | None, animation: bool) -> None
     import matplotlib
 
     matplotlib.use("Agg")
-    from ..animation import animate
-    from ..diagnostics import DIAGNOSTICS_FILE, Diagnostics
-    from ..report import write_report
+    from ..assess.diagnostics import DIAGNOSTICS_FILE, Diagnostics
+    from ..view.animation import animate
+    from ..view.report import write_report
 
     with friendly_errors():
         default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ..settings import METHODS, PRESETS, Settings
+from ..config.settings import METHODS, PRESETS, Settings
 from .common import ProblemChoice, RunFolder, friendly_errors, load_problem, load_run
 
 _OWN_FLAGS = ("method", "preset", "seed", "num_times", "num_points", "stages", "network")
@@ -78,7 +78,7 @@ def solve(
 
     PROBLEM is a built-in name (see `cinnet list`) or a class of your own as path/to/file.py:ClassName.
     """
-    from ..folders import run_name
+    from ..storage.run_folder import run_name
 
     equation = load_problem(problem)
     choices = ({} if config is None else _read_toml(config)) | {k: v for k, v in flags.items() if v is not None}
@@ -102,8 +102,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _resolve(equation, choices: dict[str, Any], optimizer: str | None, steps: int | None) -> Settings:
-    from ..presets import check_stage, resolve_settings
-    from ..settings import Stage
+    from ..config.presets import check_stage, resolve_settings
+    from ..config.settings import Stage
 
     with friendly_errors():
         if "stages" in choices:
@@ -119,7 +119,7 @@ def _resolve(equation, choices: dict[str, Any], optimizer: str | None, steps: in
 
 
 def _describe(equation, settings: Settings, as_json: bool) -> None:
-    from ..estimate import estimate
+    from ..training.forecast import estimate
 
     with friendly_errors():
         sizes = estimate(equation, settings)
@@ -142,7 +142,7 @@ def _describe(equation, settings: Settings, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def resume(run: Path, budget, checkpoint_seconds, problem, tensorboard, as_json) -> None:
     """Go on with the run in a RUN folder where it stopped."""
-    from ..folders import read_config
+    from ..storage.run_folder import read_config
 
     with friendly_errors():
         equation, settings = read_config(run, None if problem is None else load_problem(problem))
@@ -158,7 +158,7 @@ def resume(run: Path, budget, checkpoint_seconds, problem, tensorboard, as_json)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def extend(run: Path, until: float, output, budget, problem, as_json) -> None:
     """Carry the solution in a RUN folder on to a later time, without solving again what is solved."""
-    from ..runs import extension
+    from ..solver import extension
 
     solution = load_run(run, problem)
     with friendly_errors():
@@ -181,11 +181,11 @@ def _train(
     import matplotlib
 
     matplotlib.use("Agg")
-    from ..plots import all_figures, save_figures
-    from ..report import write_report
-    from ..runs import run
-    from ..trackers import TensorBoardTracker
-    from ..training.progress import show_progress
+    from ..solver import run
+    from ..view.plots import all_figures, save_figures
+    from ..view.progress import show_progress
+    from ..view.report import write_report
+    from ..view.tensorboard import TensorBoardTracker
 
     with friendly_errors():
         trackers = [TensorBoardTracker(folder / "tensorboard")] if tensorboard else []

@@ -15,8 +15,8 @@ from ..domains import Axis, Box
 from ..fields import MultiIndex, below, split_complex, subtract
 from ..jets import JetSpace
 from ..nested import partial_derivative
-from .around import Around
 from .base import Network
+from .wrapper import Around
 
 
 class BoundaryPlan(eqx.Module):

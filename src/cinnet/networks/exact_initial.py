@@ -12,8 +12,8 @@ from jaxtyping import Array, Float
 from ..fields import MultiIndex
 from ..jets import JetSpace
 from ..nested import partial_derivative
-from .around import Around
 from .base import Network
+from .wrapper import Around
 
 FADING_TIME = 0.05  # of the interval's duration: short, so that a corner of g is not kept for ever
 

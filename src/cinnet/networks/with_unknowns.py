@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from jaxtyping import Array, Float
 
-from .around import Around
 from .base import Network
+from .wrapper import Around
 
 
 class WithUnknowns(Around):

@@ -1,6 +1,6 @@
 """The shell around the optimizers: loop, state, checkpoints, progress."""
 
-from .checkpoint import CheckpointError
-from .loop import Budget, Trainer, TrainingOutcome
+from ..storage.checkpoint import CheckpointError
+from .trainer import Budget, Trainer, TrainingOutcome
 
 __all__ = ["Budget", "CheckpointError", "Trainer", "TrainingOutcome"]

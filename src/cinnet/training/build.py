@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..losses import InitialValues, LossWeights, Objective
-from ..metrics import predict
+from ..config.settings import MEMORY_SETTINGS, Settings, Stage
+from ..evaluation import predict
 from ..networks import MLP, CinNet, ExactBoundary, ExactInitial, Network, WithUnknowns
 from ..networks.exact_boundary import exact_faces, insulated_axes
 from ..networks.windows import window_interval
+from ..objective.objective import InitialValues, LossWeights, Objective
 from ..problems.base import EvolutionProblem
 from ..problems.symmetry import find_symmetry
 from ..sampling import TrainingPoints, latin_hypercube, uniform_grid
-from ..settings import MEMORY_SETTINGS, Settings, Stage
 
 FIRST_AUTOMATIC_CAUSALITY = 1.0
 

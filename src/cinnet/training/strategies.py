@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..losses import Objective
+from ..config.settings import Settings
 from ..networks import Network
+from ..objective.objective import Objective
 from ..problems.base import EvolutionProblem
 from ..sampling import TrainingPoints
-from ..settings import Settings
 from .build import Window, build_objective
 
 _LATE_WEIGHT_NEAR_ONE = 0.95

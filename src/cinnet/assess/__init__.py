@@ -1,0 +1,1 @@
+"""What a finished run is worth: errors, estimates of them, diagnostics, a verdict."""

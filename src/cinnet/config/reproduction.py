@@ -1,0 +1,72 @@
+"""The command, or where no command can say it the Python call, that repeats a run."""
+
+import dataclasses
+from typing import Any
+
+from ..problems import PROBLEMS
+from ..problems.base import EvolutionProblem
+from .presets import resolve_settings
+from .settings import Settings, Stage
+
+_OWN_FLAGS = ("method", "preset", "seed", "num_times", "num_points", "stages")
+
+
+def reproduction(problem: EvolutionProblem, settings: Settings) -> str:
+    """One line that repeats a run, with every setting that differs from the preset's."""
+    grid = (settings.num_times, settings.num_points)
+    usual = resolve_settings(problem, settings.method, settings.preset, settings.seed, grid)
+    changed = {
+        field.name: getattr(settings, field.name)
+        for field in dataclasses.fields(settings)
+        if field.name not in _OWN_FLAGS and getattr(settings, field.name) != getattr(usual, field.name)
+    }
+    names = {cls: name for name, cls in PROBLEMS.items()}
+    stages = _stage_flags(settings.stages, usual.stages)
+    parameters = _changed_parameters(problem)
+    if stages is None or parameters or "network" in changed or problem.is_extended:
+        return _python_call(problem, settings, changed, parameters, stages == [])
+    place = names.get(type(problem), f"path/to/file.py:{problem.name}")
+    flags = ["--method", settings.method, "--preset", settings.preset, "--grid", *map(str, grid)]
+    flags += ["--seed", str(settings.seed), *stages]
+    for name, value in changed.items():
+        flags += ["--" + name.replace("_", "-"), _flag_value(value)]
+    return " ".join(["cinnet solve", place, *flags])
+
+
+def _stage_flags(stages: tuple[Stage, ...], usual: tuple[Stage, ...]) -> list[str] | None:
+    """The flags for the stages; None where they need more than flags."""
+    if stages == usual:
+        return []
+    if stages[:-1] == usual[:-1] and dataclasses.replace(stages[-1], steps=usual[-1].steps) == usual[-1]:
+        return ["--steps", str(stages[-1].steps)]
+    if len(stages) == 1 and stages[0] == Stage(stages[0].optimizer, stages[0].steps):
+        return ["--optimizer", stages[0].optimizer, "--steps", str(stages[0].steps)]
+    return None
+
+
+def _flag_value(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) + ("," if len(value) == 1 else "") if isinstance(value, tuple) else str(value)
+
+
+def _changed_parameters(problem: EvolutionProblem) -> dict[str, Any]:
+    changed = {}
+    for field in dataclasses.fields(problem):
+        value = getattr(problem, field.name)
+        if field.name == "observations":
+            changed |= {"observations": "..."} if value else {}
+        elif not (isinstance(value, int | float) and value == field.default):
+            changed[field.name] = value
+    return changed
+
+
+def _python_call(problem, settings: Settings, changed: dict[str, Any], parameters: dict[str, Any], usual: bool) -> str:
+    made = f"{problem.name}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
+    made += f".until({problem.interval.end})" if problem.is_extended else ""
+    arguments = [made, repr(settings.method), repr(settings.preset), f"seed={settings.seed}"]
+    arguments.append(f"grid=({settings.num_times}, {settings.num_points})")
+    arguments += [f"{name}={value!r}" for name, value in changed.items()]
+    if not usual:
+        arguments.append(f"stages={settings.stages!r}")
+    return f"cinnet.solve({', '.join(arguments)})"

@@ -1,0 +1,1 @@
+"""What is on disk: atomic files, run folders, checkpoints."""
