@@ -7,7 +7,7 @@ from jaxtyping import Float
 from scipy.stats import qmc
 
 from .domains import Box, TimeInterval
-from .embeddings import Embedding
+from .symmetry import Symmetry
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class TrainingPoints:
         multiplicity = np.ones(len(self.points)) if self.multiplicity is None else self.multiplicity
         return multiplicity / multiplicity.sum()
 
-    def distinct(self, embedding: Embedding) -> "TrainingPoints":
-        """The same means over space from one of each set of points that the embedding does not tell apart."""
-        if embedding.symmetry.order == 1:
+    def distinct(self, symmetry: Symmetry, box: Box) -> "TrainingPoints":
+        """The same means over space from one of each set of points that are images of each other."""
+        if symmetry.order == 1:
             return self
-        images = embedding.symmetry.representative(self.points, embedding.box)
+        images = symmetry.representative(self.points, box)
         _, first, which = np.unique(images.round(_DECIMALS), axis=0, return_index=True, return_inverse=True)
         multiplicity = np.bincount(which.ravel(), weights=self.shares * len(self.points))
         return TrainingPoints(self.times, images[first], multiplicity=multiplicity)
@@ -57,13 +57,17 @@ def uniform_times(interval: TimeInterval, num_times: int, include_start: bool = 
 
 
 def uniform_grid(
-    interval: TimeInterval, box: Box, num_times: int, num_points: int | tuple[int, ...], include_start: bool = True
+    interval: TimeInterval,
+    box: Box,
+    num_times: int,
+    points_per_axis: int | tuple[int, ...],
+    include_start: bool = True,
 ) -> TrainingPoints:
     """N_t time levels after t0 and N_x equidistant points, the paper's (N_t, N_x).
 
     The residual is enforced at t0 too unless `include_start` is False, as in the paper's count N_t * N_x.
     """
-    counts = (num_points,) * box.dimension if isinstance(num_points, int) else tuple(num_points)
+    counts = (points_per_axis,) * box.dimension if isinstance(points_per_axis, int) else tuple(points_per_axis)
     return TrainingPoints(uniform_times(interval, num_times, include_start), box.uniform_grid(counts), counts)
 
 

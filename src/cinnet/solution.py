@@ -1,9 +1,9 @@
 """What `solve` returns: the solution as a function, with its errors, diagnostics and files."""
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +11,11 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from .assess.diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
+from .assess.assessment import Assessment, assess
+from .assess.comparison import ErrorMeter
+from .assess.diagnostics import Diagnostics, diagnose
+from .assess.error_estimate import ErrorEstimate, error_estimate
 from .assess.inference import Estimate, known_problem
-from .assess.metrics import relative_error
 from .config.settings import Settings
 from .evaluation import predict
 from .fields import MultiIndex, parse_derivative
@@ -21,15 +23,19 @@ from .jets import JetSpace
 from .networks import Network
 from .problems.base import EvolutionProblem
 from .reference import KnownSolution, known_solution
+from .result import RunResult
 from .storage.files import write_json
 from .storage.run_folder import (
     CONFIG_FILE,
+    DIAGNOSTICS_FILE,
     OBSERVATIONS_FILE,
     RESULT_FILE,
     check_folder,
     configuration,
     save_observations,
 )
+from .training.build import whole_objective
+from .training.points import build_points, held_out_points
 from .view import plots
 from .view.animation import animate
 
@@ -37,22 +43,47 @@ _SCATTERED_COLUMNS = 1024
 
 
 class Solution:
-    """A trained solution u(t, x). Call it on arrays that broadcast; a system has a trailing component axis."""
+    """A trained solution u(t, x). Call it on arrays that broadcast; a system has a trailing component axis.
+
+    It is assessed once, when its `verdict` is asked for or by `assess`.
+    """
 
     def __init__(
         self,
         problem: EvolutionProblem,
         network: Network,
         settings: Settings,
-        result: Mapping[str, Any],
+        result: RunResult,
         records: list[dict[str, float]],
-        diagnostics: Diagnostics | None,
         save_state: Callable[[Path], None],
+        diagnostics: Diagnostics | None = None,
+        folder: Path | None = None,
     ):
         self.problem, self.network, self.settings = problem, network, settings
-        self.result, self.records = dict(result), records
+        self.result, self.records, self.folder = result, records, folder
         self._save_state = save_state
         self._known_diagnostics = diagnostics
+
+    def assess(self, *, reference: bool = True, progress: Callable[[str], None] | None = None) -> Assessment:
+        """Measure how good the solution is; the result, and the run folder if there is one, know it from then on.
+
+        With `reference`, it is compared with the exact solution that the problem states, or with a spectral reference.
+        """
+        with jax.enable_x64(True):
+            assessment = assess(
+                self.problem,
+                self.network,
+                self.result,
+                self.records,
+                held_out=held_out_points(self.problem, self.settings, build_points(self.problem, self.settings)),
+                objective=whole_objective(self.problem, self.settings, self.network) if self.problem.unknowns else None,
+                reference=reference,
+                progress=progress,
+            )
+        self.result = dataclasses.replace(self.result, **assessment.figures)
+        self._known_diagnostics = assessment.diagnostics
+        self.write_result()
+        return assessment
 
     def save(self, folder: str | Path) -> None:
         """Keep the solution as a run folder, which `cinnet.load` and the command line read."""
@@ -62,21 +93,34 @@ class Solution:
         self._save_state(folder)
         save_observations(folder / OBSERVATIONS_FILE, self.problem.observations)
         write_json(folder / CONFIG_FILE, config)
-        self.write_outcome(folder)
+        self._write_result(folder)
 
-    def write_outcome(self, folder: Path) -> None:
-        """Write the diagnostics and the result."""
-        self.diagnostics.save(folder / DIAGNOSTICS_FILE)
-        write_json(folder / RESULT_FILE, self.result)
+    def write_result(self) -> None:
+        """Write what is known of the run to its folder, if it has one."""
+        if self.folder is not None:
+            self._write_result(self.folder)
+
+    def _write_result(self, folder: Path) -> None:
+        if self._known_diagnostics is not None:
+            self._known_diagnostics.save(folder / DIAGNOSTICS_FILE)
+        write_json(folder / RESULT_FILE, self.result.to_json())
 
     @property
     def status(self) -> str:
-        return self.result["status"]
+        return self.result.status
+
+    @property
+    def verdict(self) -> str:
+        """How far the solution can be trusted, in a few sentences."""
+        if not self.result.is_assessed:
+            self.assess()
+        assert self.result.verdict is not None
+        return self.result.verdict
 
     def __repr__(self) -> str:
-        error = self.result.get("relative_l2_error")
-        known = "unknown" if error is None else f"{error:.2e}"
-        return f"Solution({self.problem.name}, {self.settings.method}, {self.status}, relative L2 error {known})"
+        error = self.result.relative_l2_error
+        known = "" if error is None else f", relative L2 error {error:.2e}"
+        return f"Solution({self.problem.name}, {self.settings.method}, {self.status}{known})"
 
     def __call__(self, t, *coordinates) -> Float[np.ndarray, "..."]:
         """u at arrays of t and x (and y, z) that broadcast against each other."""
@@ -126,7 +170,15 @@ class Solution:
     @property
     def estimates(self) -> Mapping[str, Estimate]:
         """The unknown numbers, with standard errors and 95 % intervals where there were observations."""
-        return {name: Estimate(**one) for name, one in self.result.get("estimates", {}).items()}
+        if self.problem.unknowns and not self.result.is_assessed:
+            self.assess()
+        return {name: Estimate(**one) for name, one in self.result.estimates.items()}
+
+    @cached_property
+    def error_estimate(self) -> ErrorEstimate | None:
+        """The error over time that the residual implies, without a reference; None where it cannot be had."""
+        with jax.enable_x64(True):
+            return error_estimate(self.known_problem, self.network, self.settings.num_times)
 
     def relative_error(self) -> float:
         """RL2E against the reference on the test grid."""
@@ -138,7 +190,7 @@ class Solution:
         """Fields, residual and invariants over time, gates, and errors if the run was compared with a reference."""
         if self._known_diagnostics is not None:
             return self._known_diagnostics
-        return self._diagnose(None if self.result["relative_l2_error"] is None else self.reference)
+        return self._diagnose(None if self.result.relative_l2_error is None else self.reference)
 
     def _diagnose(self, reference: KnownSolution | None) -> Diagnostics:
         with jax.enable_x64(True):
@@ -193,32 +245,3 @@ class Solution:
     def animate(self, path: str | Path) -> Path:
         """Write the solution over time as a GIF."""
         return animate(self.diagnostics.fields, Path(path), self.title)
-
-
-_TEST_GRIDS = {0: (201, 1), 1: (101, 512), 2: (21, 128), 3: (6, 32)}
-
-
-def evaluation_grid(problem: EvolutionProblem) -> tuple[np.ndarray, np.ndarray]:
-    """The times and points on which errors are measured; none of them is special to training."""
-    num_times, num_points = _TEST_GRIDS[problem.box.dimension]
-    times = np.linspace(problem.interval.start, problem.interval.end, num_times)
-    return times, problem.box.uniform_grid((num_points,) * problem.box.dimension)
-
-
-class ErrorMeter:
-    """RL2E of networks against a reference on the test grid."""
-
-    def __init__(self, problem: EvolutionProblem, reference: KnownSolution):
-        self._times, self._points = evaluation_grid(problem)
-        self._exact = reference.on_grid(self._times, self._points)
-
-    def __call__(self, network: Network) -> float:
-        return self.between(network, network.interval.start, network.interval.end)
-
-    def between(self, network: Network, start: float, end: float) -> float:
-        """The error over the test times from `start` to `end`, which the network's own interval stands for."""
-        slack = 1e-9 * (end - start)
-        inside = (self._times >= start - slack) & (self._times <= end + slack)
-        own_times = self._times[inside] - start + network.interval.start
-        prediction = next(iter(predict(network, own_times, self._points).values()))
-        return relative_error(prediction, self._exact[inside])

@@ -1,49 +1,54 @@
-"""One call from a problem to its solution, with everything a run leaves on disk."""
+"""One call from a problem to its solution: train, assess, save."""
 
 import dataclasses
 import inspect
-import platform
+import shutil
 import textwrap
-import timeit
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 
-from .assess.diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
-from .assess.error_estimate import error_estimate
-from .assess.inference import known_problem
-from .assess.verdict import verdict
+from .assess.comparison import ErrorMeter
+from .assess.diagnostics import Diagnostics
+from .config.overrides import Overrides
 from .config.presets import resolve_settings
 from .config.reproduction import reproduction
 from .config.settings import Settings, check_name
+from .machine import forget_programs_if_many, provenance
 from .networks import Network, Windows
+from .optimizers import Optimizer
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
 from .problems.compatibility import incompatibilities
 from .reference import known_solution
-from .solution import ErrorMeter, Solution
-from .storage.files import write_json
+from .result import RunResult
+from .solution import Solution
+from .storage.checkpoint import load_checkpoint
+from .storage.files import read_json, write_json
 from .storage.run_folder import (
+    CHECKPOINT_FILE,
     CONFIG_FILE,
+    DIAGNOSTICS_FILE,
+    METRICS_FILE,
     OBSERVATIONS_FILE,
     RESULT_FILE,
     check_folder,
     configuration,
     held,
+    load_records,
     read_config,
-    read_json,
     save_observations,
 )
-from .training import Budget, Trainer
+from .training import Budget, Trainer, TrainingOutcome
+from .training.build import build_network
+from .training.callbacks import Callback
+from .training.stepper import assembled, num_parameters
 from .training.trainer import SECONDS_BETWEEN_CHECKPOINTS
-
-_MAPS, _MOST_MAPS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 
 
 def solve(
@@ -53,21 +58,28 @@ def solve(
     *,
     seed: int = 0,
     grid: tuple[int, int] | None = None,
+    optimizer: str | Optimizer | None = None,
+    steps: int | None = None,
     budget: float | Budget | None = None,
     folder: str | Path | None = None,
+    callbacks: Sequence[Callback] = (),
+    assess: bool = False,
     reference: bool = True,
-    watch: Callable[[dict[str, float]], None] | None = None,
-    **overrides: Any,
+    **settings: Unpack[Overrides],
 ) -> Solution:
     """Solve an evolution equation with a physics-informed network.
 
     `grid` is the paper's (N_t, N_x). `budget` limits the seconds of training. With a `folder`, the run is saved there
-    and calling again with the same folder goes on where it was. Any setting can be overridden by name, for
-    example hidden=(32, 32). `reference=False` skips the comparison with the exact solution or the spectral reference.
+    and calling again with the same folder goes on where it was. `optimizer` and `steps` change the preset's last stage,
+    and any other setting can be given by name, for example hidden=(32, 32), or as an object of your own.
+
+    A callback sees every record of training and may end it. The solution is assessed when it is asked for its errors or
+    its verdict; with `assess`, at once: then errors against a reference that is known already are recorded while
+    training goes on. `reference=False` leaves out the comparison with a reference.
     """
-    problem = named_problem(problem) if isinstance(problem, str) else problem
-    settings = resolve_settings(problem, method, preset, seed, grid, **overrides)
-    return run(problem, settings, budget=budget, folder=folder, reference=reference, watch=watch)
+    problem = as_problem(problem)
+    resolved = resolve_settings(problem, method, preset, seed, grid, optimizer, steps, **settings)
+    return run(problem, resolved, budget=budget, folder=folder, callbacks=callbacks, assess=assess, reference=reference)
 
 
 def run(
@@ -76,79 +88,76 @@ def run(
     *,
     budget: float | Budget | None = None,
     folder: str | Path | None = None,
+    callbacks: Sequence[Callback] = (),
+    assess: bool = False,
     reference: bool = True,
-    watch: Callable[[dict[str, float]], None] | None = None,
     progress: Callable[[str], None] | None = None,
     checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
-    unit_seconds: float | None = None,
     solved: tuple[Network, ...] = (),
+    outcomes: tuple[str, ...] = (),
+    notes: dict[str, Any] | None = None,
 ) -> Solution:
-    """Train as the settings say and report; see `solve`.
+    """Train as the settings say, save, and assess; see `solve`.
 
-    `progress` receives a line on what is done after training. `unit_seconds` is `gemm_seconds()` where it is known,
-    and `solved` the networks of the first windows.
+    `progress` receives a line on what is done after training. `solved` are the networks of the first windows, and
+    `outcomes` how these ended. `notes` are kept with the result.
     """
-    budget = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(seconds=float(budget))
     folder = None if folder is None else Path(folder)
-    _forget_programs_if_many()
+    forget_programs_if_many()
     with jax.enable_x64(True), nullcontext() if folder is None else held(folder):
-        config = configuration(problem, settings)
-        mismatches = incompatibilities(problem)
+        mismatches = tuple(incompatibilities(problem))
         if mismatches:
-            what = "; ".join(mismatches)
-            warnings.warn(
-                f"{problem.name}: {what}. Its solution has a corner there, which costs accuracy.", stacklevel=3
-            )
+            warnings.warn(f"{problem.name}: {'; '.join(mismatches)}.", stacklevel=3)
         if folder is not None:
+            config = configuration(problem, settings)
             check_folder(folder, config)
             save_observations(folder / OBSERVATIONS_FILE, problem.observations)
-        known = known_solution(problem, compute=False) if reference and not problem.unknowns else None
-        meter = None if known is None else ErrorMeter(problem, known)
-        trainer = Trainer(problem, settings, folder, watch, meter and meter.between, checkpoint_seconds, solved)
+        known = known_solution(problem, compute=False) if assess and reference and not problem.unknowns else None
+        error_of = None if known is None else ErrorMeter(problem, known).between
+        trainer = Trainer(problem, settings, folder, callbacks, error_of, checkpoint_seconds, solved, outcomes)
         if folder is not None:
             write_json(folder / CONFIG_FILE, config)
             if solved:
                 trainer.save(folder)
-        outcome = trainer.run(budget)
-        say = progress or (lambda message: None)
-        learned, fitted = trainer.estimates(), known_problem(problem, outcome.network)
-        if known is None and reference:
-            known = known_solution(fitted, progress=progress)
-            meter = None if known is None else ErrorMeter(fitted, known)
-        say("errors, invariants, residual over time")
-        estimate = error_estimate(fitted, outcome.network, settings.num_times)
-        result = {
-            "problem": problem.name,
-            "equation": problem.equation,
-            "residual_source": "" if problem.equation else _residual_source(problem),
-            "reproduce": reproduction(problem, settings),
-            "method": settings.method,
-            "preset": settings.preset,
-            "seed": settings.seed,
-            "status": outcome.status,
-            "num_times": settings.num_times,
-            "num_points": settings.num_points,
-            "num_mesh_intervals": settings.num_mesh_intervals,
-            "windows": settings.windows,
-            "parameters": int(sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(outcome.network, eqx.is_array)))),
-            "steps": outcome.steps,
-            "wall_seconds": round(outcome.seconds, 2),
-            "gemm_seconds": round(gemm_seconds() if unit_seconds is None else unit_seconds, 4),
-            "held_out_residual": trainer.held_out_residual(),
-            "relative_l2_error": None if meter is None else meter(outcome.network),
-            "estimated_error": None if estimate is None else estimate.overall,
-            "error_bound": None if estimate is None else estimate.largest_bound,
-            "incompatibilities": mismatches,
-            "estimates": {name: one.to_json() for name, one in learned.items()},
-            "final": outcome.records[-1] if outcome.records else {},
-            "machine": {"processor": platform.machine(), "jax": jax.__version__, "devices": str(jax.devices())},
-        }
-        result["verdict"] = verdict(result)
-        diagnostics = None if folder is None else diagnose(fitted, outcome.network, known)
-        solution = Solution(problem, outcome.network, settings, result, outcome.records, diagnostics, trainer.save)
-        if folder is not None:
-            solution.write_outcome(folder)
+        outcome = trainer.run(Budget.of(budget))
+        result = _result(problem, settings, outcome, mismatches, notes or {})
+        solution = Solution(problem, outcome.network, settings, result, outcome.records, trainer.save, folder=folder)
+        solution.write_result()
+        if assess:
+            solution.assess(reference=reference, progress=progress)
     return solution
+
+
+def _result(
+    problem: EvolutionProblem,
+    settings: Settings,
+    outcome: TrainingOutcome,
+    mismatches: tuple[str, ...],
+    notes: dict[str, Any],
+) -> RunResult:
+    return RunResult(
+        problem=problem.name,
+        equation=problem.equation,
+        residual_source="" if problem.equation else _residual_source(problem),
+        reproduce=reproduction(problem, settings),
+        method=settings.method,
+        preset=settings.preset,
+        seed=settings.seed,
+        status=outcome.status,
+        outcomes=outcome.outcomes,
+        num_times=settings.num_times,
+        num_points=settings.num_points,
+        num_mesh_intervals=settings.num_mesh_intervals,
+        windows=settings.windows,
+        parameters=num_parameters(outcome.network),
+        steps=outcome.steps,
+        planned_steps=settings.total_steps,
+        wall_seconds=round(outcome.seconds, 2),
+        final=outcome.records[-1] if outcome.records else {},
+        made_by=provenance(),
+        incompatibilities=mismatches,
+        notes=notes,
+    )
 
 
 def extend(
@@ -157,60 +166,104 @@ def extend(
     *,
     budget: float | Budget | None = None,
     folder: str | Path | None = None,
+    callbacks: Sequence[Callback] = (),
+    assess: bool = False,
     reference: bool = True,
-    watch: Callable[[dict[str, float]], None] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Solution:
     """Carry a solution on to a later time, by more windows of the length that it has; what is solved stays as it is.
 
     Each new window starts from the values at the end of the one before; the history of its network starts anew.
     """
-    problem, settings, pieces = extension(solution, until)
-    options = {"budget": budget, "folder": folder, "reference": reference, "watch": watch, "progress": progress}
-    return run(problem, settings, **options, solved=pieces)
+    problem, settings, pieces, outcomes = extension(solution, until)
+    options: dict[str, Any] = {"budget": budget, "folder": folder, "callbacks": callbacks, "progress": progress}
+    return run(problem, settings, **options, assess=assess, reference=reference, solved=pieces, outcomes=outcomes)
 
 
-def extension(solution: Solution, until: float) -> tuple[EvolutionProblem, Settings, tuple[Network, ...]]:
-    """The problem, the settings and the networks with which a solution is carried on."""
+def extension(
+    solution: Solution, until: float
+) -> tuple[EvolutionProblem, Settings, tuple[Network, ...], tuple[str, ...]]:
+    """The problem, the settings, the networks and their outcomes with which a solution is carried on."""
     if solution.problem.unknowns:
         raise ValueError(
             f"until={until}: a solution with unknowns cannot be carried on; solve `known_problem` instead."
         )
     interval, settings = solution.problem.interval, solution.settings
+    if settings.num_times % settings.windows:
+        raise ValueError(
+            f"windows={settings.windows} of num_times={settings.num_times} levels are not equally long; to carry a "
+            "solution on, num_times must be a multiple of windows."
+        )
     length = interval.duration / settings.windows
-    windows = round((until - interval.start) / length)
+    windows = round((until - interval.start) / length) if abs(until) < float("inf") else 0
     if windows <= settings.windows or abs(interval.start + windows * length - until) > 1e-9 * length * windows:
         following = interval.end + length
         raise ValueError(
             f"until={until} is not the end of a later window; they are {length:g} long, so take {following:g}, "
             f"{following + length:g}, ..."
         )
+    if len(solution.result.outcomes) < settings.windows:
+        raise ValueError(
+            f"until={until}: only {len(solution.result.outcomes)} of {settings.windows} windows are solved; finish the "
+            "run first."
+        )
     nodes = settings.num_mesh_intervals
     longer = dataclasses.replace(
         settings,
         windows=windows,
         num_times=settings.num_times // settings.windows * windows,
-        num_mesh_intervals=None if nodes is None else nodes // settings.windows * windows,
+        num_mesh_intervals=None if nodes is None else nodes * windows // settings.windows,
     )
     network = solution.network
-    return solution.problem.until(until), longer, network.pieces if isinstance(network, Windows) else (network,)
+    pieces = network.pieces if isinstance(network, Windows) else (network,)
+    return solution.problem.until(until), longer, pieces, solution.result.outcomes
 
 
-def load(folder: str | Path, problem: EvolutionProblem | None = None) -> Solution:
-    """A finished run from its folder. The problem is found by name if it is built in, else it must be given."""
+def load(folder: str | Path, problem: EvolutionProblem | None = None, **settings: Any) -> Solution:
+    """A finished run from its folder.
+
+    The problem is found by name if it is built in, else it must be given, as must settings that are objects of your own:
+    `load(folder, MyProblem(), network=my_network)`.
+    """
     folder = Path(folder)
-    result = read_json(folder / RESULT_FILE)
-    problem, settings = read_config(folder, problem)
+    result = RunResult.from_json(read_json(folder / RESULT_FILE))
+    problem, resolved = read_config(folder, problem, **settings)
     with jax.enable_x64(True):
-        trainer = Trainer(problem, settings, folder)
+        network = _saved_network(folder, problem, resolved)
     path = folder / DIAGNOSTICS_FILE
     diagnostics = Diagnostics.load(path) if path.exists() else None
-    return Solution(problem, trainer.network, settings, result, trainer.records, diagnostics, trainer.save)
+    records = load_records(folder / METRICS_FILE)
+
+    def copy_state(target: Path) -> None:
+        target.mkdir(parents=True, exist_ok=True)
+        for name in (CHECKPOINT_FILE, METRICS_FILE):
+            shutil.copyfile(folder / name, target / name)
+
+    return Solution(problem, network, resolved, result, records, copy_state, diagnostics, folder)
 
 
-def named_problem(name: str) -> EvolutionProblem:
-    check_name("problem", name, PROBLEMS)
-    return PROBLEMS[name]()
+def _saved_network(folder: Path, problem: EvolutionProblem, settings: Settings) -> Network:
+    """The solution in a checkpoint, without what only training needs."""
+    one = build_network(problem, settings)
+
+    def like(metadata: dict[str, Any]) -> dict[str, Any]:
+        return {"solution": eqx.filter((one,) * (len(metadata["outcomes"]) + 1), eqx.is_array)}
+
+    trees, _ = load_checkpoint(folder / CHECKPOINT_FILE, like)
+    pieces = tuple(eqx.combine(piece, one) for piece in trees["solution"])
+    return assembled(pieces, problem, settings)
+
+
+def as_problem(problem: EvolutionProblem | str) -> EvolutionProblem:
+    """A problem, or the built-in one of a name."""
+    if isinstance(problem, str):
+        check_name("problem", problem, PROBLEMS)
+        return PROBLEMS[problem]()
+    if isinstance(problem, EvolutionProblem):
+        return problem
+    if isinstance(problem, type) and issubclass(problem, EvolutionProblem):
+        raise TypeError(f"problem={problem.__name__} is a class; give an instance of it, {problem.__name__}().")
+    raise TypeError(f"problem={problem!r}: give an EvolutionProblem or the name of a built-in one.")
 
 
 def _residual_source(problem: EvolutionProblem) -> str:
@@ -219,24 +272,3 @@ def _residual_source(problem: EvolutionProblem) -> str:
         return textwrap.dedent(inspect.getsource(type(problem).residual))
     except (OSError, TypeError):
         return ""
-
-
-def _forget_programs_if_many() -> None:
-    """Make room for the programs of a run.
-
-    Linux limits the memory maps of a process, every compiled program holds some for as long as JAX remembers it, and
-    XLA aborts at the limit. Some twenty runs of different shapes would get there.
-    """
-    if _MAPS.exists() and _MOST_MAPS.exists():
-        with _MAPS.open() as lines:
-            count = sum(1 for _ in lines)
-        if 2 * count > int(_MOST_MAPS.read_text()):
-            jax.clear_caches()
-
-
-def gemm_seconds(repeats: int = 3) -> float:
-    """The least time of one 4096^3 float32 GEMM, the unit in which times compare across machines."""
-    matrix = jnp.ones((4096, 4096), jnp.float32)
-    multiply = jax.jit(jnp.matmul)
-    multiply(matrix, matrix).block_until_ready()
-    return min(timeit.repeat(lambda: multiply(matrix, matrix).block_until_ready(), number=1, repeat=repeats))

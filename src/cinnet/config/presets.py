@@ -4,10 +4,10 @@ import dataclasses
 from typing import Any
 
 from ..embeddings import default_harmonics
-from ..optimizers import OPTIMIZERS
+from ..optimizers import OPTIMIZERS, Optimizer
 from ..problems.base import EvolutionProblem
 from ..problems.symmetry import find_symmetry
-from .settings import METHODS, PRESETS, Settings, Stage, check_name, suggestion
+from .settings import METHODS, NETWORK_SETTINGS, PRESETS, Settings, Stage, check_name, suggestion
 
 
 def default_grid(problem: EvolutionProblem, preset: str) -> tuple[int, int]:
@@ -24,16 +24,43 @@ def default_grid(problem: EvolutionProblem, preset: str) -> tuple[int, int]:
     return 20, 1024
 
 
-def _common(problem: EvolutionProblem, method: str, preset: str, seed: int, grid: tuple[int, int]) -> dict[str, Any]:
+@dataclasses.dataclass(frozen=True)
+class _Choice:
+    """What a preset's settings depend on."""
+
+    problem: EvolutionProblem
+    method: str
+    network: Any
+    num_times: int
+    num_points: int
+
+    @property
+    def on_a_line(self) -> bool:
+        return self.problem.box.dimension <= 1
+
+    @property
+    def causality(self) -> float | None:
+        return 100.0 if self.method == "causal-pinn" else None
+
+    def windows(self, levels: int) -> int:
+        """As many windows as leave at least so many time levels in each; one for unknowns and networks of one's own."""
+        ready_made = not isinstance(self.network, str) and hasattr(self.network, "interval")
+        return 1 if self.problem.unknowns or ready_made else max(1, self.num_times // levels)
+
+    def memory(self, num_mesh_intervals: int, quadrature: str) -> dict[str, Any]:
+        if self.network != "cinnet":
+            return {}
+        mesh = {"num_mesh_intervals": num_mesh_intervals, "quadrature": quadrature}
+        return mesh | {"temporal_weight": 2.0, "gate": "learnable"}
+
+
+def _common(choice: _Choice) -> dict[str, Any]:
     return {
-        "method": method,
-        "preset": preset,
-        "seed": seed,
-        "num_times": grid[0],
-        "num_points": grid[1],
-        "sampling": "uniform-grid" if problem.box.dimension <= 1 else "latin-hypercube",
-        "network": "cinnet" if method == "ci-pinn" else "mlp",
-        "harmonics": default_harmonics(problem.box, problem.spatial_order),
+        "num_times": choice.num_times,
+        "num_points": choice.num_points,
+        "sampling": "uniform-grid" if choice.on_a_line else "latin-hypercube",
+        "network": choice.network,
+        "harmonics": default_harmonics(choice.problem.box, choice.problem.spatial_order),
         "activation": "tanh",
         "residual_weight": 1.0,
         "initial_weight": 100.0,
@@ -41,18 +68,17 @@ def _common(problem: EvolutionProblem, method: str, preset: str, seed: int, grid
     }
 
 
-def _paper(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
+def _paper(choice: _Choice) -> dict[str, Any]:
     """Section 4 to the letter: 4x128, tanh, N_s = 4 N_t, left rectangles, 300,000 steps of Adam."""
-    memory = {"num_mesh_intervals": 4 * grid[0], "quadrature": "left-rectangle", "temporal_weight": 2.0}
     return {
         "include_start": False,
         "hidden": (128, 128, 128, 128),
         "tensor": "paper",
         "exploit_symmetry": False,
         "dtype": "float32",
-        "causality": 100.0 if method == "causal-pinn" else None,
+        "causality": choice.causality,
         "stages": (Stage("adam", 300_000),),
-        **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
+        **choice.memory(4 * choice.num_times, "left-rectangle"),
     }
 
 
@@ -60,50 +86,43 @@ BOUNDED_HARMONICS = 3
 LEVELS_PER_WINDOW = {"fast": 5, "accurate": 10}
 
 
-def default_windows(num_times: int, levels: int = LEVELS_PER_WINDOW["fast"]) -> int:
-    """As many windows as leave at least so many time levels in each."""
-    candidates = range(1, num_times // levels + 1)
-    return max((n for n in candidates if num_times % n == 0), default=1)
-
-
-def _fast(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
+def _fast(choice: _Choice) -> dict[str, Any]:
     """A small network for each short window, and Levenberg-Marquardt: the shortest time to the paper's accuracy."""
-    memory = {"num_mesh_intervals": grid[0], "quadrature": "product-linear", "temporal_weight": 2.0}
-    richer = {"harmonics": (4,) * sum(axis.periodic for axis in problem.box.axes)}
+    axes = choice.problem.box.axes
+    richer = {"harmonics": (4,) * sum(axis.periodic for axis in axes)}
     return {
         "include_start": True,
         "hidden": (20, 20, 20),
         "tensor": "complete",
-        "exploit_symmetry": True,
+        "exploit_symmetry": isinstance(choice.network, str),
         "dtype": "float32",
-        "causality": 100.0 if method == "causal-pinn" else None,
-        "windows": 1 if problem.unknowns else default_windows(grid[0]),
-        "stages": (Stage("levenberg-marquardt", 150 if problem.box.dimension <= 1 else 60),),
-        **(memory | {"gate": "learnable"} if method == "ci-pinn" else {}),
-        **(richer if problem.box.dimension == 2 else {}),
-        "bounded_harmonics": BOUNDED_HARMONICS if any(not axis.periodic for axis in problem.box.axes) else 0,
+        "causality": choice.causality,
+        "windows": choice.windows(LEVELS_PER_WINDOW["fast"]),
+        "stages": (Stage("levenberg-marquardt", 150 if choice.on_a_line else 60),),
+        **choice.memory(choice.num_times, "product-linear"),
+        **(richer if len(axes) == 2 else {}),
+        "bounded_harmonics": BOUNDED_HARMONICS if any(not axis.periodic for axis in axes) else 0,
     }
 
 
-def _accurate(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
+def _accurate(choice: _Choice) -> dict[str, Any]:
     """As `fast`, with a denser grid, wider networks, more harmonics and more steps: half an hour on two cores."""
-    line = problem.box.dimension <= 1
-    paper_harmonics = default_harmonics(problem.box, problem.spatial_order)
-    levels = LEVELS_PER_WINDOW["accurate" if line else "fast"]
-    return _fast(problem, method, grid) | {
+    line = choice.on_a_line
+    paper_harmonics = default_harmonics(choice.problem.box, choice.problem.spatial_order)
+    return _fast(choice) | {
         "hidden": (24, 24, 24),
         "harmonics": tuple(2 * n if line else 6 for n in paper_harmonics),
         "stages": (Stage("levenberg-marquardt", 80 if line else 50),),
-        **({} if problem.unknowns else {"windows": default_windows(grid[0], levels)}),
+        "windows": choice.windows(LEVELS_PER_WINDOW["accurate" if line else "fast"]),
     }
 
 
 WHOLE_STEPS, WHOLE_RATE = 5000, 1e-2
 
 
-def _whole(problem: EvolutionProblem, method: str, grid: tuple[int, int]) -> dict[str, Any]:
+def _whole(choice: _Choice) -> dict[str, Any]:
     """One network for the whole interval, as the paper compares methods, and SOAP in the place of Adam."""
-    return _fast(problem, method, grid) | {
+    return _fast(choice) | {
         "hidden": (64, 64, 64),
         "windows": 1,
         "stages": (Stage("soap", WHOLE_STEPS, {"learning_rate": WHOLE_RATE, "decay_steps": WHOLE_STEPS}),),
@@ -119,29 +138,64 @@ def resolve_settings(
     preset: str = "fast",
     seed: int = 0,
     grid: tuple[int, int] | None = None,
+    optimizer: str | Optimizer | None = None,
+    steps: int | None = None,
     **overrides: Any,
 ) -> Settings:
-    """The settings of a method and preset for a problem, with any of them overridden by name."""
+    """The settings of a method and preset for a problem, with any of them overridden by name.
+
+    `grid` is short for num_times and num_points, `optimizer` for a single stage with it, and `steps` for those of the
+    last stage.
+    """
     check_name("method", method, METHODS)
     check_name("preset", preset, PRESETS)
-    grid = default_grid(problem, preset) if grid is None else grid
-    values = _common(problem, method, preset, seed, grid) | _CHOICES[preset](problem, method, grid)
     known = {f.name for f in dataclasses.fields(Settings)} - {"method", "preset", "seed"}
     for name in overrides:
         if name not in known:
             raise ValueError(f"unknown setting {name!r}{suggestion(name, known)}")
-    settings = Settings(**(values | overrides))
+    num_times, num_points = _grid(problem, preset, grid)
+    choice = _Choice(
+        problem,
+        method,
+        overrides.get("network", "cinnet" if method == "ci-pinn" else "mlp"),
+        overrides.get("num_times", num_times),
+        overrides.get("num_points", num_points),
+    )
+    if not isinstance(choice.network, str):
+        useless = [name for name in NETWORK_SETTINGS if name in overrides]
+        if useless:
+            raise ValueError(f"{useless[0]}={overrides[useless[0]]!r} has no effect on a network of your own.")
+    values = _common(choice) | _CHOICES[preset](choice) | overrides
+    settings = Settings(method=method, preset=preset, seed=seed, **values)
+    settings = dataclasses.replace(settings, stages=_stages(settings.stages, optimizer, steps))
     for stage in settings.stages:
-        check_stage(stage)
+        make_optimizer(stage)
     return settings
 
 
-def check_stage(stage: Stage) -> None:
-    """Raise for an optimizer or an option of it that does not exist."""
+def _grid(problem: EvolutionProblem, preset: str, grid: Any) -> tuple[int, int]:
+    if grid is None:
+        return default_grid(problem, preset)
+    sizes = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
+    if len(sizes) != 2 or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in sizes):
+        raise ValueError(f"grid={grid!r}: give two whole numbers (N_t, N_x), each at least 1.")
+    return sizes
+
+
+def _stages(stages: tuple[Stage, ...], optimizer: str | Optimizer | None, steps: int | None) -> tuple[Stage, ...]:
+    if optimizer is not None:
+        stages = (Stage(optimizer, stages[-1].steps),)
+    return stages if steps is None else (*stages[:-1], dataclasses.replace(stages[-1], steps=steps))
+
+
+def make_optimizer(stage: Stage) -> Optimizer:
+    """The optimizer of a stage; raises for a name or an option that does not exist."""
+    if isinstance(stage.optimizer, Optimizer):
+        return stage.optimizer
     check_name("optimizer", stage.optimizer, OPTIMIZERS)
-    optimizer = OPTIMIZERS[stage.optimizer]
-    known = {field.name for field in dataclasses.fields(optimizer)}
+    cls = OPTIMIZERS[stage.optimizer]
+    known = {field.name for field in dataclasses.fields(cls)}
     for name in stage.options:
         if name not in known:
             raise ValueError(f"{stage.optimizer} has no option {name!r}{suggestion(name, known)}")
-    optimizer(**stage.options)
+    return cls(**stage.options)

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..domains import TimeInterval
+from ..domains import Box, TimeInterval
 from ..embeddings import Embedding
 from ..fields import MultiIndex, Operator
 from ..jets import Activation, Jet, JetSpace, compose, multiply, shift
+from ..symmetry import Symmetry
 from .columns import TimePlan
 
 
@@ -40,11 +41,21 @@ class Network(eqx.Module):
     """A function u(t, x) with parameters.
 
     `network(t, x)` evaluates at one point and is differentiable by plain JAX transformations in t, x and the
-    parameters. `network.jets` gives many derivatives over many columns at once, faster.
+    parameters. `network.jets` gives many derivatives over many columns at once, faster. `PointwiseNetwork` needs the
+    former only.
     """
 
-    embedding: eqx.AbstractVar[Embedding]
     interval: eqx.AbstractVar[TimeInterval]
+
+    @property
+    @abc.abstractmethod
+    def box(self) -> Box:
+        """The domain in space."""
+
+    @property
+    def symmetry(self) -> Symmetry:
+        """The maps of space that leave the network unchanged whatever its parameters."""
+        return Symmetry.none(self.box)
 
     @abc.abstractmethod
     def __call__(self, t: Float[Array, ""], x: Float[Array, " dim"]) -> Float[Array, " outputs"]:
@@ -77,8 +88,17 @@ class Network(eqx.Module):
 class LayeredNetwork(Network):
     """Layers with an activation between them, on the input (clock, v(x))."""
 
+    embedding: eqx.AbstractVar[Embedding]
     activation: eqx.AbstractVar[Activation]
     layers: eqx.AbstractVar[tuple]
+
+    @property
+    def box(self) -> Box:
+        return self.embedding.box
+
+    @property
+    def symmetry(self) -> Symmetry:
+        return self.embedding.symmetry
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from ..fields import MultiIndex, below, split_complex, subtract
 from ..jets import JetSpace
 from ..nested import partial_derivative
 from .base import Network
-from .wrapper import Around
+from .wrapper import Wrapper
 
 
 class BoundaryPlan(eqx.Module):
@@ -30,7 +30,7 @@ class BoundaryPlan(eqx.Module):
         return self.queries.num_rows
 
 
-class ExactBoundary(Around):
+class ExactBoundary(Wrapper):
     """G(t, x) + D(x) N(t, x), where G has the boundary values and D is zero on these faces and nowhere else.
 
     Along each axis G is linear between the two faces, or constant from one; D is a product of distances to the faces.
@@ -44,7 +44,7 @@ class ExactBoundary(Around):
 
     @property
     def _box(self) -> Box:
-        return self.embedding.box
+        return self.inner.box
 
     def lift(self, t: Float[Array, ""], x: Float[Array, " dim"]) -> Float[Array, " outputs"]:
         """G: axis after axis, what is still missing at its faces is carried into the box."""

@@ -13,7 +13,7 @@ from ..fields import MultiIndex
 from ..jets import JetSpace
 from ..nested import partial_derivative
 from .base import Network
-from .wrapper import Around
+from .wrapper import Wrapper
 
 FADING_TIME = 0.05  # of the interval's duration: short, so that a corner of g is not kept for ever
 
@@ -30,7 +30,7 @@ class FadingPlan(eqx.Module):
         return self.queries.num_rows
 
 
-class ExactInitial(Around):
+class ExactInitial(Wrapper):
     """N(t, x) + exp(-s / 0.05) (g(x) - N(t0, x)) with s = (t - t0) / (T - t0): equal to g at t0 for any N.
 
     Unlike g + s N, which carries every corner of g to all times, the correction and its corners fade within a

@@ -7,15 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..domains import TimeInterval
-from ..embeddings import Embedding
+from ..domains import Box, TimeInterval
 from ..jets import JetSpace
+from ..symmetry import Symmetry
 from .base import Network
-
-
-def window_interval(interval: TimeInterval, windows: int) -> TimeInterval:
-    """The first of `windows` equal parts of an interval; the network of every window lives on it, by its own clock."""
-    return TimeInterval(interval.start, interval.start + interval.duration / windows)
 
 
 class SharedTimes(eqx.Module):
@@ -38,17 +33,31 @@ def _piece_jets(piece: Network, plan: Any, points: Array, space: JetSpace) -> di
 
 
 class Windows(Network):
-    """The k-th network on the k-th of equal parts of the interval; a time where two meet belongs to the earlier."""
+    """The k-th network from the k-th of `starts` on; a time where two meet belongs to the earlier.
+
+    All networks live on one interval, as long as the longest window, by clocks of their own. Without `starts` the
+    windows are equally long.
+    """
 
     pieces: tuple[Network, ...]
     interval: TimeInterval = eqx.field(static=True)
+    starts: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(self, pieces: tuple[Network, ...], interval: TimeInterval):
+    def __init__(self, pieces: tuple[Network, ...], interval: TimeInterval, starts: tuple[float, ...] | None = None):
         self.pieces, self.interval = pieces, interval
+        if starts is None:
+            starts = tuple((interval.start + np.arange(len(pieces)) * interval.duration / len(pieces)).tolist())
+        if len(starts) != len(pieces) or starts[0] != interval.start or not (np.diff(starts) > 0).all():
+            raise ValueError(f"starts={starts}: give {len(pieces)} increasing times from {interval.start} on.")
+        self.starts = starts
 
     @property
-    def embedding(self) -> Embedding:
-        return self.pieces[0].embedding
+    def box(self) -> Box:
+        return self.pieces[0].box
+
+    @property
+    def symmetry(self) -> Symmetry:
+        return self.pieces[0].symmetry
 
     @property
     def dtype(self) -> np.dtype:
@@ -60,11 +69,12 @@ class Windows(Network):
 
     def _delays(self) -> np.ndarray:
         """How far the clock of each window's network is behind."""
-        return np.arange(len(self.pieces)) * self.interval.duration / len(self.pieces)
+        return np.array(self.starts) - self.interval.start
 
     def _window_of(self, times, library):
-        position = (times - self.interval.start) * (len(self.pieces) / self.interval.duration)
-        return library.clip(library.ceil(position - 1e-6) - 1, 0, len(self.pieces) - 1)
+        slack = 1e-6 * min(np.diff([*self.starts, self.interval.end]))
+        later = library.asarray(np.array(self.starts[1:]) + slack, times.dtype)
+        return library.searchsorted(later, times, side="left")
 
     def __call__(self, t, x=()):
         t = jnp.asarray(t, self.dtype)

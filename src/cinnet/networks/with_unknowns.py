@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from jaxtyping import Array, Float
 
 from .base import Network
-from .wrapper import Around
+from .wrapper import Wrapper
 
 
-class WithUnknowns(Around):
+class WithUnknowns(Wrapper):
     """The function is that of `inner`; `coefficients` are those of the unknowns, by name."""
 
     inner: Network

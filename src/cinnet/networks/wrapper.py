@@ -1,21 +1,25 @@
-"""What networks that stand around another one share."""
+"""What networks that wrap another one share."""
 
 import equinox as eqx
 import numpy as np
 
-from ..domains import TimeInterval
-from ..embeddings import Embedding
+from ..domains import Box, TimeInterval
+from ..symmetry import Symmetry
 from .base import Network
 
 
-class Around(Network):
+class Wrapper(Network):
     """A network that changes the values of `inner` and is like it in all else."""
 
     inner: eqx.AbstractVar[Network]
 
     @property
-    def embedding(self) -> Embedding:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.inner.embedding
+    def box(self) -> Box:
+        return self.inner.box
+
+    @property
+    def symmetry(self) -> Symmetry:
+        return self.inner.symmetry
 
     @property
     def interval(self) -> TimeInterval:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -31,7 +35,7 @@ class Around(Network):
 
 
 def innermost(network: Network) -> Network:
-    """The network inside of all that stands around it."""
-    while isinstance(network, Around):
+    """The network inside all its wrappers."""
+    while isinstance(network, Wrapper):
         network = network.inner
     return network

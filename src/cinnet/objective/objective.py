@@ -5,43 +5,22 @@ differentiated; the vector holds sqrt(w) r and the loss is the sum of w r^2 (Eqs
 weighting (Appendix B) only changes the weights.
 """
 
-import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from ..derivatives import Engine, JetEngine, resolve_engine
-from ..fields import Operator
+from ..derivatives import Engine
 from ..networks import Network
-from ..observations import Observations
 from ..problems.base import EvolutionProblem
 from ..sampling import TrainingPoints
-from .prior import Prior
-from .term import Term
-
-
-@dataclasses.dataclass(frozen=True)
-class LossWeights:
-    """omega_res, omega_ic and omega_bc of Eq. loss, the defaults are the paper's, and the weight of observations."""
-
-    residual: float = 1.0
-    initial: float = 100.0
-    boundary: float = 100.0
-    observation: float = 1.0
-
-    def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if not (np.isfinite(value) and value >= 0):
-                raise ValueError(f"LossWeights({field.name}={value}): loss weights must be finite and not negative.")
-
-
-InitialValues = Callable[[np.ndarray], Array | np.ndarray]
+from .build import InitialValues, LossWeights, Weighted, check, make_terms
+from .causal import causal_weights
+from .columns import ColumnTerm
+from .term import ExtraTerm, Term
 
 
 class LossValue(eqx.Module):
@@ -53,7 +32,7 @@ class LossValue(eqx.Module):
 
 
 class Objective(eqx.Module):
-    """What training minimises, for a problem, a kind of network and a set of training points.
+    """What training minimises, for a problem, a kind of network and a set of training points (Eqs. loss, causal_loss).
 
     With `causality`, the epsilon of Eq. temporal_weights, it is Eq. causal_loss; with None there are no causal
     weights. `memory_limit` bounds the bytes of intermediate values held at once.
@@ -63,10 +42,9 @@ class Objective(eqx.Module):
     Observations count up to `end`, that of the network's interval if None.
     """
 
-    terms: tuple[Term | Prior, ...]
+    terms: tuple[Term, ...]
     weights: Float[Array, " terms"]
     causality: Float[Array, ""] | None
-    num_causal: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -81,52 +59,65 @@ class Objective(eqx.Module):
         start: float | None = None,
         end: float | None = None,
         initial: InitialValues | None = None,
+        extra_terms: Sequence[ExtraTerm | Term] = (),
     ):
-        weights = weights or LossWeights()
         if start is None and network.interval != problem.interval:
             raise ValueError(
                 f"the network was built for {network.interval}, but {problem.name} lives on {problem.interval}; "
                 "give `start` to train it on one window of the interval."
             )
         start = problem.interval.start if start is None else float(start)
-        delay = start - network.interval.start
-        _check(problem, network, points, delay, causality, memory_limit)
-        interior = resolve_engine(engine, problem.box, points.counts)
-        at_conditions = JetEngine() if interior.couples_columns else interior
-        at_start = dataclasses.replace(points, times=np.array([start]))
-        problem_at_guess = problem.with_guesses()
-        terms: list[tuple[str, Operator, Engine, TrainingPoints, float]] = []
-        terms.append(("initial", AllComponents(len(problem.outputs)), at_conditions, at_start, weights.initial))
-        terms.append(("residual", problem.residual_operator, interior, points, weights.residual))
-        for condition in problem_at_guess.boundary_faces:
-            face = TrainingPoints(points.times, condition.project(problem.box, points.points))
-            before = sum(name.startswith(condition.name) for name, *_ in terms)
-            name = f"{condition.name} {before + 1}" if before else condition.name
-            terms.append((name, problem.on_real_fields(condition.mismatch), at_conditions, face, weights.boundary))
-        targets = {"initial": initial or problem.initial_values}
-        enforced = [
-            Term(name, operator, problem, network, engine, where, memory_limit, targets.get(name), delay)
-            for name, operator, engine, where, _ in terms
-        ]
         end = start + network.interval.duration if end is None else end
-        observed = [
-            _observed_term(problem, network, name, inside, memory_limit, delay)
-            for name, one in observations_by_term(problem).items()
-            if (inside := one.between(start, end)) is not None
-        ]
-        scales = {name: unknown.scales(problem.box) for name, unknown in problem.unknowns.items()}
-        scales = {name: scale for name, scale in scales.items() if scale.any()}
-        priors = [Prior(scales, network.dtype)] if scales else []
-        self.terms = (*enforced, *observed, *priors)
-        self.num_causal = len(enforced)
-        beyond = [weights.observation] * len(observed) + [1.0] * len(priors)
-        self.weights = jnp.asarray([weight for *_, weight in terms] + beyond, network.dtype)
+        check(problem, network, points, start - network.interval.start, causality, memory_limit)
+        made: list[Weighted] = make_terms(
+            problem, network, points, weights or LossWeights(), engine, memory_limit, (start, end), initial, extra_terms
+        )
+        self.terms = tuple(term for term, _ in made)
+        self.weights = jnp.asarray([weight for _, weight in made], network.dtype)
         self.causality = None if causality is None else jnp.asarray(causality, network.dtype)
 
     @property
     def num_rows(self) -> int:
         """The length of the residual vector."""
-        return sum(term.num_points * term.times.size * term.num_equations for term in self.terms)
+        return sum(term.num_rows for term in self.terms)
+
+    def term(self, name: str) -> Term:
+        """A term by its name."""
+        return self.terms[self._number(name)]
+
+    def _number(self, name: str) -> int:
+        names = [term.name for term in self.terms]
+        if name not in names:
+            raise ValueError(f"the loss has no term {name!r}, only {names}.")
+        return names.index(name)
+
+    @property
+    def residual_term(self) -> ColumnTerm:
+        residual = self.term("residual")
+        assert isinstance(residual, ColumnTerm)
+        return residual
+
+    def weight(self, name: str) -> Float[Array, ""]:
+        """The weight of a term by its name."""
+        return self.weights[self._number(name)]
+
+    def with_weights(self, weights: Mapping[str, float | Array]) -> "Objective":
+        """The same objective with other weights of the terms that are named."""
+        changed = self.weights
+        for name, weight in weights.items():
+            changed = changed.at[self._number(name)].set(jnp.asarray(weight, changed.dtype))
+        return eqx.tree_at(lambda o: o.weights, self, changed)
+
+    def with_causality(self, epsilon: float | Array | None) -> "Objective":
+        """The same objective with another epsilon of the causal weights."""
+        new = None if epsilon is None else jnp.asarray(epsilon, self.weights.dtype)
+        return eqx.tree_at(lambda o: o.causality, self, new, is_leaf=lambda leaf: leaf is None)
+
+    def with_weights_of(self, other: "Objective") -> "Objective":
+        """The same objective with the epsilon of another one and its weights of the terms that both have."""
+        known = {term.name for term in self.terms}
+        shared = {term.name: other.weights[i] for i, term in enumerate(other.terms) if term.name in known}
+        return self.with_weights(shared).with_causality(other.causality)
 
     def loss(self, network: Network) -> LossValue:
         """The loss; differentiable, with one forward pass repeated for each chunk when there are several."""
@@ -197,23 +188,17 @@ class Objective(eqx.Module):
         return [term.levels(network) for term in self.terms]
 
     def _causal_weights(self, levels: list[Array]) -> Float[Array, " levels"]:
-        """w_0 = 1, w_i = exp(-epsilon * sum over j < i of L(t_j)) (Eqs. temporal_loss, temporal_weights).
-
-        L(t_0) = omega_ic L_ic, plus omega_res L_res(t_0) where the residual is enforced at t0 too.
-        """
+        """The weights of Eq. temporal_weights from the levels of all terms."""
         assert self.causality is not None
-        causal = slice(1, self.num_causal)
-        per_level = jnp.sum(self.weights[causal, None] * jnp.stack(levels[causal]), axis=0)
-        first = (self.weights[0] * levels[0])[0]
-        if self.residual_term.starts_at_initial_time:
-            per_level = per_level.at[0].add(first)
-        else:
-            per_level = jnp.concatenate([first[None], per_level])
-        earlier = jnp.concatenate([jnp.zeros_like(per_level[:1]), jnp.cumsum(per_level)[:-1]])
-        return jax.lax.stop_gradient(jnp.exp(-self.causality * earlier))
+        first = self._number("initial")
+        later = [i for i, term in enumerate(self.terms) if term.causal and i != first]
+        weights = jnp.stack([self.weights[i] for i in later])
+        per_level = jnp.sum(weights[:, None] * jnp.stack([levels[i] for i in later]), axis=0)
+        at_start = (self.weights[first] * levels[first])[0]
+        return causal_weights(at_start, per_level, self.causality, self.residual_term.starts_at_initial_time)
 
     def _row_weights(self, levels: list[Array] | None) -> list[Float[Array, " times"]]:
-        """The weight of every term's mean square at every time level."""
+        """The weight of every term's mean square at every time level (Eq. causal_loss with causal weights)."""
         plain = [
             jnp.full_like(term.times, 1 / term.times.size) * weight
             for term, weight in zip(self.terms, self.weights, strict=True)
@@ -224,14 +209,11 @@ class Objective(eqx.Module):
         causal = self._causal_weights(levels)
         scale = 1.0 / causal.size
         later = causal if self.residual_term.starts_at_initial_time else causal[1:]
-        enforced = [scale * weight * later for weight in self.weights[1 : self.num_causal]]
-        return [scale * self.weights[0] * causal[:1], *enforced, *plain[self.num_causal :]]
-
-    @property
-    def residual_term(self) -> Term:
-        residual = self.terms[1]
-        assert isinstance(residual, Term)
-        return residual
+        first = self._number("initial")
+        return [
+            plain[i] if not term.causal else scale * self.weights[i] * (causal[:1] if i == first else later)
+            for i, term in enumerate(self.terms)
+        ]
 
     def _value(self, levels: list[Array]) -> LossValue:
         total = _weighted_sum(self._row_weights(levels), levels)
@@ -240,81 +222,5 @@ class Objective(eqx.Module):
         return LossValue(total, parts, causal)
 
 
-def term_names(record: Iterable[str]) -> list[str]:
-    """Which entries of a training record are terms of the loss."""
-    kinds = ("initial", "residual", "boundary", "observations", "prior")
-    return [name for name in record if name.split(" ")[0] in kinds]
-
-
 def _weighted_sum(weights: list[Array], levels: list[Array]) -> Float[Array, ""]:
     return jnp.sum(jnp.stack([w @ level for w, level in zip(weights, levels, strict=True)]))
-
-
-def observations_by_term(problem: EvolutionProblem) -> dict[str, Observations]:
-    """The measurements of a problem under the names of their terms."""
-    return {f"observations {i}" if i else "observations": one for i, one in enumerate(problem.observations)}
-
-
-def _observed_term(
-    problem: EvolutionProblem,
-    network: Network,
-    name: str,
-    observed: Observations,
-    memory_limit: int | None,
-    delay: float,
-) -> Term:
-    """The mismatch of every observation."""
-    operator = problem.on_real_fields(observed.operator(problem.components))
-    where = TrainingPoints(observed.times[:1], observed.points)
-    values = np.asarray(observed.values)
-
-    def targets(points: np.ndarray) -> np.ndarray:
-        return np.resize(values, len(points))[:, None]
-
-    return Term(
-        name,
-        operator,
-        problem,
-        network,
-        JetEngine(),
-        where,
-        memory_limit,
-        targets,
-        delay,
-        scattered=observed.times,
-    )
-
-
-class AllComponents(eqx.Module):
-    """The operator that gives u itself, every component."""
-
-    count: int = eqx.field(static=True)
-
-    def __call__(self, *arguments):
-        return arguments[: self.count]
-
-
-def _check(
-    problem: EvolutionProblem,
-    network: Network,
-    points: TrainingPoints,
-    delay: float,
-    causality: float | None,
-    memory_limit: int | None,
-) -> None:
-    problem.interval.check(points.times, "times")
-    problem.box.check(points.points)
-    if network.embedding.box != problem.box:
-        raise ValueError(
-            f"the network was built for {network.embedding.box}, but {problem.name} lives on {problem.box}."
-        )
-    network.interval.check(points.times - delay, "times")
-    outputs = network.widths[-1]
-    if outputs != len(problem.outputs):
-        raise ValueError(f"the network has {outputs} output(s), but {problem.name} has components {problem.outputs}.")
-    if causality is not None and not (np.isfinite(causality) and causality > 0):
-        raise ValueError(f"causality={causality}: epsilon must be positive and finite, or None for no causal weights.")
-    if causality is not None and (np.diff(points.times) <= 0).any():
-        raise ValueError(f"times={points.times.tolist()}: causal weights need increasing time levels.")
-    if memory_limit is not None and memory_limit <= 0:
-        raise ValueError(f"memory_limit={memory_limit}: give a positive number of bytes, or None.")

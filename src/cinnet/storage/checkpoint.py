@@ -1,11 +1,8 @@
-"""The state of training on disk: checksummed, versioned, without pickle."""
+"""The state of training on disk: groups of arrays, the solution apart from what only training needs."""
 
-import hashlib
-import io
-import json
 import os
-import zipfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,69 +11,61 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from .files import write_atomically
+from .files import StorageError, read_arrays_of, write_arrays
 
-FORMAT_VERSION = 1
+_KIND, _VERSION = "checkpoint", 2
 PREVIOUS_SUFFIX = ".previous"
 
-
-class CheckpointError(ValueError):
-    """A checkpoint that is missing, damaged, or of another run."""
+Trees = Mapping[str, PyTree]
 
 
-def save_checkpoint(path: Path, tree: PyTree, metadata: dict[str, Any]) -> None:
-    """Save the arrays of a pytree and JSON metadata; the checkpoint before is kept as `*.previous`."""
-    leaves = [_to_host(leaf) for leaf in jax.tree.leaves(tree)]
-    header = {"version": FORMAT_VERSION, "checksum": _checksum(leaves), "metadata": metadata}
-    buffer = io.BytesIO()
-    arrays = {f"leaf{number:05d}": leaf for number, leaf in enumerate(leaves)}
-    np.savez(buffer, allow_pickle=False, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+def save_checkpoint(path: Path, trees: Trees, metadata: Mapping[str, Any]) -> None:
+    """Save the arrays of pytrees by name, and JSON metadata; the checkpoint before is kept as `*.previous`."""
+    arrays = {
+        f"{name}/{number:05d}": _to_host(leaf)
+        for name, tree in trees.items()
+        for number, leaf in enumerate(jax.tree.leaves(tree))
+    }
     if path.exists():
-        previous = path.with_name(path.name + PREVIOUS_SUFFIX)
+        previous = previous_checkpoint(path)
         previous.unlink(missing_ok=True)
         os.link(path, previous)
-    write_atomically(path, buffer.getvalue())
+    write_arrays(path, _KIND, _VERSION, metadata, arrays)
 
 
-def load_checkpoint(path: Path, like: Callable[[dict[str, Any]], PyTree]) -> tuple[PyTree, dict[str, Any]]:
-    """Load a checkpoint into the structure `like(metadata)`; a damaged one is replaced by the one before."""
+def previous_checkpoint(path: Path) -> Path:
+    return path.with_name(path.name + PREVIOUS_SUFFIX)
+
+
+def load_checkpoint(path: Path, like: Callable[[dict[str, Any]], Trees]) -> tuple[dict[str, PyTree], dict[str, Any]]:
+    """Load the trees that `like(metadata)` names, in their structure."""
+    metadata, arrays = read_arrays_of(path, _KIND, _VERSION)
     try:
-        return _load(path, like)
-    except CheckpointError as error:
-        previous = path.with_name(path.name + PREVIOUS_SUFFIX)
-        if not previous.exists():
-            raise
+        models = like(metadata)
+    except (KeyError, TypeError, IndexError) as error:
+        raise StorageError(f"{path} belongs to another configuration ({type(error).__name__}: {error}).") from None
+    return {name: _restored(path, name, model, arrays) for name, model in models.items()}, metadata
+
+
+def load_newest(path: Path, like: Callable[[dict[str, Any]], Trees]) -> tuple[dict[str, PyTree], dict[str, Any]]:
+    """As `load_checkpoint`, but a missing or damaged one is replaced by the one before, with a warning."""
+    try:
+        return load_checkpoint(path, like)
+    except StorageError as error:
         try:
-            return _load(previous, like)
-        except CheckpointError:
+            loaded = load_checkpoint(previous_checkpoint(path), like)
+        except StorageError:
             raise error from None
+        warnings.warn(f"{error} The run goes on from the checkpoint before it.", stacklevel=2)
+        return loaded
 
 
-def _load(path: Path, like: Callable[[dict[str, Any]], PyTree]) -> tuple[PyTree, dict[str, Any]]:
-    leaves, metadata = verify_checkpoint(path)
-    expected, structure = jax.tree.flatten(like(metadata))
-    shapes = [_to_host(leaf).shape for leaf in expected]
-    if shapes != [leaf.shape for leaf in leaves]:
-        raise CheckpointError(f"{path} belongs to another configuration: its arrays have other shapes.")
-    restored = [_from_host(leaf, model) for leaf, model in zip(leaves, expected, strict=True)]
-    return jax.tree.unflatten(structure, restored), metadata
-
-
-def verify_checkpoint(path: Path) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """The arrays and the metadata of a checkpoint; raises if it is missing, damaged or of another version."""
-    if not path.exists():
-        raise CheckpointError(f"{path} does not exist; is this a run folder?")
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            header = json.loads(file["header"].tobytes())
-            leaves = [file[f"leaf{number:05d}"] for number in range(len(file.files) - 1)]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, json.JSONDecodeError) as error:
-        raise CheckpointError(f"{path} is damaged and cannot be read ({type(error).__name__}).") from None
-    if header.get("version") != FORMAT_VERSION:
-        raise CheckpointError(f"{path} has format version {header.get('version')}; this is version {FORMAT_VERSION}.")
-    if header["checksum"] != _checksum(leaves):
-        raise CheckpointError(f"{path} is damaged: its checksum does not match its content.")
-    return leaves, header["metadata"]
+def _restored(path: Path, name: str, model: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
+    expected, structure = jax.tree.flatten(model)
+    leaves = [array for key, array in sorted(arrays.items()) if key.partition("/")[0] == name]
+    if [_to_host(leaf).shape for leaf in expected] != [leaf.shape for leaf in leaves]:
+        raise StorageError(f"{path} belongs to another configuration: its arrays have other shapes.")
+    return jax.tree.unflatten(structure, [_from_host(*pair) for pair in zip(leaves, expected, strict=True)])
 
 
 def _to_host(leaf: Any) -> np.ndarray:
@@ -91,11 +80,3 @@ def _from_host(leaf: np.ndarray, model: Any) -> Any:
 
 def _is_key(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)  # pyright: ignore
-
-
-def _checksum(leaves: list[np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for leaf in leaves:
-        digest.update(f"{leaf.dtype.str}{leaf.shape}".encode())
-        digest.update(np.ascontiguousarray(leaf).tobytes())
-    return digest.hexdigest()

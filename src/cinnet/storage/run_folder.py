@@ -1,32 +1,31 @@
 """Run folders: what a run leaves on disk, under which names, and how it is read again."""
 
 import dataclasses
-import hashlib
-import io
 import json
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax
-import numpy as np
 from filelock import FileLock, Timeout
 
+from ..config.serialize import NeedsCodeError, fingerprint, needs_code
 from ..config.settings import Settings
 from ..observations import Observations
 from ..problems import PROBLEMS
 from ..problems.base import EvolutionProblem
+from ..problems.fingerprint import fingerprint as equation_fingerprint
 from ..unknowns import Unknown, UnknownField
-from .checkpoint import CheckpointError, write_atomically
+from .files import StorageError, read_arrays_of, read_json, write_arrays, write_atomically
 
 CONFIG_FILE = "config.json"
 RESULT_FILE = "result.json"
+CHECKPOINT_FILE = "checkpoint.npz"
+METRICS_FILE = "metrics.jsonl"
+DIAGNOSTICS_FILE = "diagnostics.npz"
 OBSERVATIONS_FILE = "observations.npz"
 LOCK_FILE = ".lock"
+_OBSERVATIONS_VERSION = 2
 
 
 class FolderInUseError(ValueError):
@@ -67,18 +66,20 @@ def run_name(problem: str, settings: Settings) -> str:
 
 
 def configuration(problem: EvolutionProblem, settings: Settings) -> dict[str, Any]:
-    """What `config.json` holds: all that decides a run."""
-    return {"problem": describe(problem), "settings": settings.to_json()}
+    """What `config.json` holds: all that decides a run, and which settings need their author's code to be made again."""
+    content = settings.to_json()
+    own = sorted(name for name, value in content.items() if needs_code(value))
+    return {"problem": describe(problem), "settings": content, **({"needs_code": own} if own else {})}
 
 
 def describe(problem: EvolutionProblem) -> dict[str, Any]:
-    """A problem as data: its name and the values of its parameters."""
-    values = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}
+    """A problem as data: its name, the values of its parameters, and a fingerprint of its equation."""
     names = {cls: name for name, cls in PROBLEMS.items()}
     return {
-        "name": names.get(problem.stated_class, problem.name),
+        "name": names.get(type(problem), problem.name),
+        "equation": equation_fingerprint(problem),
         **({"until": problem.interval.end} if problem.is_extended else {}),
-        "parameters": {name: _describe_value(value) for name, value in values.items() if name != "observations"},
+        "parameters": {name: _describe_value(value) for name, value in problem.parameters.items()},
         **({"observations": [one.digest for one in problem.observations]} if problem.observations else {}),
     }
 
@@ -90,11 +91,11 @@ def _describe_value(value: Any) -> Any:
     for kind, cls in _KINDS.items():
         if isinstance(value, cls):
             return {kind: dataclasses.asdict(value)}
-    if isinstance(value, eqx.Module):
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(value, eqx.is_array_like))]
-        content = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
-        return f"{type(value).__name__} {hashlib.sha256(content).hexdigest()}"
-    return np.asarray(value).tolist()
+    if isinstance(value, bool | int | float | str | None):
+        return value
+    if hasattr(value, "tolist") and getattr(value, "ndim", None) == 0:
+        return value.tolist()
+    return f"{type(value).__name__} {fingerprint(value)}"
 
 
 def _described_value(description: Any) -> Any:
@@ -112,60 +113,98 @@ def described_problem(description: Mapping[str, Any], observations: tuple[Observ
     return PROBLEMS[description["name"]](**values, observations=observations)
 
 
-def read_config(folder: Path, problem: EvolutionProblem | None = None) -> tuple[EvolutionProblem, Settings]:
-    """The problem and the settings of a run, finished or not."""
+def read_config(
+    folder: Path, problem: EvolutionProblem | None = None, **given: Any
+) -> tuple[EvolutionProblem, Settings]:
+    """The problem and the settings of a run, finished or not; `given` are settings that need their author's code."""
     path = folder / CONFIG_FILE
     config = read_json(path)
     try:
-        settings = Settings.from_json(config["settings"])
+        settings = Settings.from_json(config["settings"], **given)
         if problem is None:
             problem = described_problem(config["problem"], load_observations(folder / OBSERVATIONS_FILE))
         until = config["problem"].get("until")
-        return (problem if until is None else problem.until(until)), settings
+        problem = problem if until is None else problem.until(until)
+    except NeedsCodeError as error:
+        raise StorageError(f"{path}: {error} Settings that need it: {config.get('needs_code', [])}.") from None
     except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{path} is not the configuration of a run ({type(error).__name__}: {error}).") from None
+        raise StorageError(f"{path} is not the configuration of a run ({type(error).__name__}: {error}).") from None
+    check_folder(folder, configuration(problem, settings))
+    return problem, settings
 
 
-def check_folder(folder: Path, config: dict[str, Any]) -> None:
-    """Refuse a folder that holds another run."""
+def check_folder(folder: Path, config: Mapping[str, Any]) -> None:
+    """Refuse a folder that holds another run, and say in what it differs."""
     path = folder / CONFIG_FILE
-    if path.exists() and read_json(path) != json.loads(json.dumps(config)):
-        raise ValueError(f"folder={str(folder)!r} holds a run with another configuration; choose another folder.")
+    if not path.exists():
+        return
+    theirs, ours = read_json(path), json.loads(json.dumps(config))
+    if theirs == ours:
+        return
+    raise ValueError(
+        f"folder={str(folder)!r} holds a run with another configuration: {_difference(theirs, ours)}. Choose another "
+        "folder, or go back to what it was made with."
+    )
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A file of a run folder; raises an error that names it if it is missing or unreadable."""
+def _difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    their_problem, our_problem = theirs.get("problem", {}), ours["problem"]
+    if their_problem.get("name") != our_problem["name"]:
+        return f"it solved {their_problem.get('name')!r}, this is {our_problem['name']!r}"
+    changed = _changed(their_problem.get("parameters", {}), our_problem["parameters"])
+    changed += _changed(theirs.get("settings", {}), ours["settings"])
+    if changed:
+        return "; ".join(changed[:3])
+    return f"the equation, initial value, boundary or data of {our_problem['name']!r} have changed since"
+
+
+def _changed(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
+    names = dict.fromkeys((*theirs, *ours))
+    return [
+        f"{name} was {theirs.get(name)!r}, now {ours.get(name)!r}"
+        for name in names
+        if theirs.get(name) != ours.get(name)
+    ]
+
+
+def save_records(path: Path, records: Iterable[Mapping[str, float]]) -> None:
+    write_atomically(path, "".join(json.dumps(record) + "\n" for record in records).encode())
+
+
+def load_records(path: Path) -> list[dict[str, float]]:
+    """The records of training; none if nothing was recorded."""
     try:
-        return json.loads(path.read_text())
+        lines = path.read_text().splitlines()
+        records = [json.loads(line) for line in lines]
     except FileNotFoundError:
-        raise CheckpointError(f"{path} does not exist; {path.parent} is not a finished run folder.") from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None
+        return []
+    except (OSError, ValueError, RecursionError) as error:
+        raise StorageError(f"{path} cannot be read ({type(error).__name__}).") from None
+    if any(not isinstance(record, dict) or "step" not in record for record in records):
+        raise StorageError(f"{path} is not a list of training records.")
+    return records
 
 
 def save_observations(path: Path, observations: tuple[Observations, ...]) -> None:
     """Keep measurements next to a run, so that it can go on without the file they came from."""
     if not observations:
         return
-    arrays: dict[str, np.ndarray] = {}
+    arrays = {}
     for i, one in enumerate(observations):
         arrays |= {f"times{i}": one.times, f"points{i}": one.points, f"values{i}": one.values}
-    header = json.dumps([{"of": one.of, "noise": one.noise} for one in observations]).encode()
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, header=np.frombuffer(header, np.uint8), **arrays)
-    write_atomically(path, buffer.getvalue())
+    about = [{"of": one.of, "noise": one.noise} for one in observations]
+    write_arrays(path, "observations", _OBSERVATIONS_VERSION, {"about": about}, arrays)
 
 
 def load_observations(path: Path) -> tuple[Observations, ...]:
     """The measurements that a run was given; none if it has no such file."""
     if not path.exists():
         return ()
+    header, arrays = read_arrays_of(path, "observations", _OBSERVATIONS_VERSION)
     try:
-        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-            arrays: Mapping[str, np.ndarray] = dict(file)
         return tuple(
             Observations(arrays[f"times{i}"], arrays[f"points{i}"], arrays[f"values{i}"], **about)
-            for i, about in enumerate(json.loads(bytes(arrays["header"])))
+            for i, about in enumerate(header["about"])
         )
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise CheckpointError(f"{path} cannot be read ({type(error).__name__}).") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"{path} is not what a run writes ({type(error).__name__}).") from None

@@ -1,6 +1,20 @@
-"""The shell around the optimizers: loop, state, checkpoints, progress."""
+"""The shell around the optimizers: phases, strategies, windows, state, checkpoints."""
 
-from ..storage.checkpoint import CheckpointError
-from .trainer import Budget, Trainer, TrainingOutcome
+from .budget import Budget
+from .callbacks import TrainingView, stop_when
+from .strategies import BalancedWeights, CausalWeights, GrowingHorizon, Resampling, Strategy, TimeWindows
+from .trainer import Trainer, TrainingOutcome
 
-__all__ = ["Budget", "CheckpointError", "Trainer", "TrainingOutcome"]
+__all__ = [
+    "BalancedWeights",
+    "Budget",
+    "CausalWeights",
+    "GrowingHorizon",
+    "Resampling",
+    "Strategy",
+    "TimeWindows",
+    "Trainer",
+    "TrainingOutcome",
+    "TrainingView",
+    "stop_when",
+]

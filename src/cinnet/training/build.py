@@ -1,28 +1,45 @@
-"""From settings to the objects that training needs."""
+"""From settings to the network and the objective of a run."""
 
-import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from ..config.settings import MEMORY_SETTINGS, Settings, Stage
-from ..evaluation import predict
+from ..config.settings import MEMORY_SETTINGS, Settings
+from ..domains import TimeInterval
 from ..networks import MLP, CinNet, ExactBoundary, ExactInitial, Network, WithUnknowns
 from ..networks.exact_boundary import exact_faces, insulated_axes
-from ..networks.windows import window_interval
-from ..objective.objective import InitialValues, LossWeights, Objective
+from ..objective import LossWeights, Objective
 from ..problems.base import EvolutionProblem
 from ..problems.symmetry import find_symmetry
-from ..sampling import TrainingPoints, latin_hypercube, uniform_grid
-
-FIRST_AUTOMATIC_CAUSALITY = 1.0
+from ..sampling import TrainingPoints
+from .points import build_points
+from .windows import Window, window_interval, window_mesh
 
 
 def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
     """The network of one window."""
+    interval = window_interval(problem.interval, settings.num_times, settings.windows)
+    if isinstance(settings.network, str):
+        network = _named_network(problem, settings, interval)
+    else:
+        network = _own_network(problem, settings, interval)
+    if settings.exact_boundary:
+        network = _with_exact_boundary(problem, settings, network)
+    if settings.exact_initial:
+        network = ExactInitial(network, problem.initial_at)
+    if not problem.unknowns:
+        return network
+    if settings.windows > 1:
+        raise ValueError(f"windows={settings.windows}: the unknowns {sorted(problem.unknowns)} need windows=1.")
+    guesses = {
+        name: jnp.zeros(unknown.num_coefficients(problem.box), network.dtype)
+        for name, unknown in problem.unknowns.items()
+    }
+    return WithUnknowns(network, guesses)
+
+
+def _named_network(problem: EvolutionProblem, settings: Settings, interval: TimeInterval) -> Network:
     common: dict[str, Any] = {
         "hidden": settings.hidden,
         "outputs": len(problem.outputs),
@@ -36,26 +53,29 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
         "dtype": settings.dtype,
         "key": jax.random.key(settings.seed),
     }
-    interval = window_interval(problem.interval, settings.windows)
     if settings.network == "mlp":
-        network = MLP(problem.box, interval, **common)
-    else:
-        memory = {name: getattr(settings, name) for name in MEMORY_SETTINGS}
-        memory["num_mesh_intervals"] //= settings.windows
-        network = CinNet(problem.box, interval, **memory, **common)
-    if settings.exact_boundary:
-        network = _with_exact_boundary(problem, settings, network)
-    if settings.exact_initial:
-        network = ExactInitial(network, lambda *x: problem.initial(*x))
-    if not problem.unknowns:
-        return network
-    if settings.windows > 1:
-        raise ValueError(f"windows={settings.windows}: the unknowns {sorted(problem.unknowns)} need windows=1.")
-    guesses = {
-        name: jnp.zeros(unknown.num_coefficients(problem.box), network.dtype)
-        for name, unknown in problem.unknowns.items()
-    }
-    return WithUnknowns(network, guesses)
+        return MLP(problem.box, interval, **common)
+    memory = {name: getattr(settings, name) for name in MEMORY_SETTINGS}
+    memory["num_mesh_intervals"] = window_mesh(settings.num_mesh_intervals or 1, settings.num_times, settings.windows)
+    return CinNet(problem.box, interval, **memory, **common)
+
+
+def _own_network(problem: EvolutionProblem, settings: Settings, interval: TimeInterval) -> Network:
+    """A user's network: made already, or by a function of the problem, the interval and a key."""
+    network: Any = settings.network
+    if not isinstance(network, Network):
+        network = network(problem, interval, key=jax.random.key(settings.seed))
+    if not isinstance(network, Network):
+        raise TypeError(
+            f"network={settings.network!r} is neither a cinnet.Network nor a function (problem, interval, *, key) that "
+            "returns one; derive your network from cinnet.PointwiseNetwork."
+        )
+    if network.interval != interval:
+        raise ValueError(
+            f"the network was built for {network.interval}, but with windows={settings.windows} each has {interval}; "
+            "set windows=1, or give a function (problem, interval, *, key) that builds it."
+        )
+    return network
 
 
 def _mirrored(problem: EvolutionProblem) -> tuple[bool, ...]:
@@ -73,90 +93,18 @@ def _with_exact_boundary(problem: EvolutionProblem, settings: Settings, network:
             "with two insulated ends (neumann); leave it out."
         )
     exact = ExactBoundary(network, faces)
-    if settings.windows > 1:
-        points = jnp.asarray(problem.box.uniform_grid((5,) * problem.box.dimension), network.dtype)
-        lifts = [
-            jax.vmap(exact.lift, in_axes=(None, 0))(jnp.asarray(t, network.dtype), points)
-            for t in (problem.interval.start, (problem.interval.start + problem.interval.end) / 2)
-        ]
-        if not np.array_equal(lifts[0], lifts[1]):
-            raise ValueError(
-                f"exact_boundary=True with windows={settings.windows}: the boundary values of {problem.name} change in "
-                "time, which needs windows=1."
-            )
+    if settings.windows > 1 and exact.varies_in_time:
+        raise ValueError(
+            f"exact_boundary=True with windows={settings.windows}: the boundary values of {problem.name} change in "
+            "time, which needs windows=1."
+        )
     return exact
-
-
-def build_points(problem: EvolutionProblem, settings: Settings) -> TrainingPoints:
-    grid = (problem.interval, problem.box, settings.num_times, settings.num_points)
-    if settings.sampling == "uniform-grid":
-        return uniform_grid(*grid, include_start=settings.include_start)
-    return latin_hypercube(*grid, seed=settings.seed, include_start=settings.include_start)
-
-
-def held_out_points(problem: EvolutionProblem, settings: Settings) -> TrainingPoints:
-    """Points between those trained on: half-way in time, and in space half-way on grids, another sample otherwise."""
-    points = build_points(problem, settings)
-    all_times = np.unique(np.concatenate([[problem.interval.start], points.times]))
-    between = (all_times[:-1] + all_times[1:]) / 2
-    if settings.sampling == "latin-hypercube":
-        other = dataclasses.replace(settings, seed=settings.seed + 1_000_003)
-        return TrainingPoints(between, build_points(problem, other).points)
-    shift = [axis.length / count / 2 for axis, count in zip(problem.box.axes, points.counts or (), strict=True)]
-    shifted = points.points + np.array(shift)
-    inside = np.all(shifted <= [axis.upper for axis in problem.box.axes], axis=1)
-    return TrainingPoints(between, shifted[inside])
-
-
-@dataclass(frozen=True)
-class Window:
-    """One of the equal parts of the interval that are solved one after the other."""
-
-    number: int
-    start: float
-    end: float
-    initial: InitialValues
-    include_start: bool
-
-    @classmethod
-    def of(cls, problem: EvolutionProblem, settings: Settings, solved: tuple[Network, ...]) -> "Window":
-        """The window after those that are solved; it starts from the last one's values at its end."""
-        length = problem.interval.duration / settings.windows
-        start = problem.interval.start + len(solved) * length
-        initial = _end_values(solved[-1]) if solved else problem.initial_values
-        return cls(len(solved), start, start + length, initial, settings.include_start)
-
-    def select(self, points: TrainingPoints, horizon: float = 1.0) -> TrainingPoints:
-        """The points at the times of the first part of this window."""
-        slack = 1e-9 * (self.end - self.start)
-        first = self.start - slack if self.include_start else self.start + slack
-        last = self.start + horizon * (self.end - self.start) + slack
-        inside = (points.times >= first) & (points.times <= last)
-        if not inside.any():
-            raise ValueError(
-                f"horizon={horizon}: no time level lies in this part of the interval; choose a larger one."
-            )
-        return dataclasses.replace(points, times=points.times[inside])
-
-
-def _end_values(network: Network) -> InitialValues:
-    end = np.array([network.interval.end])
-    return lambda points: next(iter(predict(network, end, np.asarray(points)).values()))[0]
-
-
-def stage_points(points: TrainingPoints, stage: Stage, window: Window) -> TrainingPoints:
-    """The columns and time levels of a stage: evenly chosen columns, levels up to the horizon."""
-    selected = window.select(points, stage.horizon)
-    if stage.columns is None or stage.columns >= len(points.points):
-        return selected
-    chosen = np.linspace(0, len(points.points), stage.columns, endpoint=False).round().astype(int)
-    return TrainingPoints(selected.times, points.points[chosen])
 
 
 def build_objective(
     problem: EvolutionProblem, settings: Settings, network: Network, points: TrainingPoints, window: Window
 ) -> Objective:
-    causality = FIRST_AUTOMATIC_CAUSALITY if isinstance(settings.causality, str) else settings.causality
+    """The objective of a window, before any strategy has changed it."""
     weights = LossWeights(
         settings.residual_weight, settings.initial_weight, settings.boundary_weight, settings.observation_weight
     )
@@ -165,8 +113,15 @@ def build_objective(
         network,
         points,
         weights=weights,
-        causality=causality,
         start=window.start,
         end=float(points.times[-1]),
         initial=window.initial,
+        extra_terms=settings.extra_terms,
     )
+
+
+def whole_objective(problem: EvolutionProblem, settings: Settings, network: Network) -> Objective:
+    """The plain objective of a run that has one window, on all its points."""
+    interval = problem.interval
+    window = Window(0, interval.start, interval.end, problem.initial_values, settings.include_start)
+    return build_objective(problem, settings, network, window.select(build_points(problem, settings)), window)

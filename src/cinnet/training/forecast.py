@@ -8,36 +8,33 @@ import jax
 import jax.extend.core
 
 from ..config.settings import Settings
-from ..optimizers import OPTIMIZERS, LevenbergMarquardt
+from ..machine import gemm_seconds
 from ..problems.base import EvolutionProblem
-from ..solver import gemm_seconds
-from .build import Window, build_network, build_objective, build_points, stage_points
+from .stepper import num_parameters
+from .trainer import Trainer
 
 _SHARE_OF_GEMM_PEAK = 0.4  # measured over the benchmark problems: what a whole step reaches
 
 
-def estimate(problem: EvolutionProblem, settings: Settings) -> dict[str, Any]:
+def forecast(problem: EvolutionProblem, settings: Settings) -> dict[str, Any]:
     """Sizes, memory in GB and seconds of the last stage, counted in its traced step and not compiled.
 
     The time is that of its matrix products and factorisations at a share of the machine's GEMM rate, all steps used,
     without compilation: right to a factor of about two.
     """
     with jax.enable_x64(True):
-        network = build_network(problem, settings)
-        window = Window.of(problem, settings, ())
-        stage = settings.stages[-1]
-        points = stage_points(build_points(problem, settings), stage, window)
-        objective = build_objective(problem, settings, network, points, window)
-        optimizer = OPTIMIZERS[stage.optimizer](**stage.options)
-        num_parameters = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array)))
-        memory = 0
-        if isinstance(optimizer, LevenbergMarquardt):
-            memory = optimizer.memory(objective.num_rows, num_parameters, network.dtype.itemsize)
+        trainer = Trainer(problem, settings)
+        of_first_window = [phase for phase in trainer.phases if phase.window == 0]
+        stepper = trainer.stepper_of(of_first_window[-1])
+        network, objective = stepper.state.network, stepper.objective
+        count = num_parameters(network)
+        optimizer = of_first_window[-1].optimizer
+        memory = optimizer.memory(objective.num_rows, count, network.dtype.itemsize)
         step = eqx.filter_make_jaxpr(optimizer.step)(objective, network, optimizer.init(network))[0]
         rate = 2 * 4096**3 / gemm_seconds()
     seconds = settings.total_steps * matmul_flops(step) / (rate * _SHARE_OF_GEMM_PEAK)
     return {
-        "parameters": num_parameters,
+        "parameters": count,
         "rows": objective.num_rows,
         "columns": objective.residual_term.num_points,
         "windows": settings.windows,

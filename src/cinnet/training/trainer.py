@@ -1,81 +1,52 @@
-"""The training loop: stages of optimizers under a budget, recorded, checkpointed, resumable to the bit."""
+"""The training loop: phases of optimizers under a budget, recorded, checkpointed, resumable to the bit."""
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import PyTree
 
-from ..assess.inference import Estimate, estimates, refined
-from ..assess.metrics import residual_over_time
-from ..config.settings import Settings, Stage
-from ..networks import Network, Windows, WithUnknowns
-from ..objective.objective import LossValue, Objective
-from ..optimizers import OPTIMIZERS, LevenbergMarquardt, Optimizer, StepInfo
+from ..config.settings import Settings
+from ..networks import Network
+from ..objective import LossValue, Objective
+from ..optimizers import StepInfo
 from ..problems.base import EvolutionProblem
-from ..sampling import TrainingPoints
-from ..storage.checkpoint import load_checkpoint, save_checkpoint
-from ..storage.files import write_atomically
-from .build import Window, build_network, build_objective, build_points, held_out_points, stage_points
+from ..storage.checkpoint import load_newest, save_checkpoint
+from ..storage.run_folder import CHECKPOINT_FILE, METRICS_FILE, load_records, save_records
+from .budget import Budget, Stopwatch
+from .build import build_network
+from .callbacks import Callback, TrainingView
 from .interrupts import stop_requests
-from .strategies import balanced_weights, raised_causality, resampled_points
+from .phases import Phase, plan_phases
+from .points import build_points, held_out_points
+from .records import StallDetector, loss_record
+from .stepper import Stepper, assembled, loss_of
+from .strategies import build_strategies
 
-CHECKPOINT_FILE = "checkpoint.npz"
-METRICS_FILE = "metrics.jsonl"
-SECOND_ORDER = {"levenberg-marquardt", "gauss-newton-cg", "l-bfgs", "ss-broyden"}
-_RECORD_EVERY = {True: 5, False: 100}
-_STALL_WINDOW = {True: 40, False: 20_000}
-_STALL_GAIN = 1e-3
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
-_WINDOW_OUTCOMES = ("converged", "stalled", "out-of-budget")  # from best to worst
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When to stop at the latest; a loss below `target_loss` is convergence."""
-
-    seconds: float = float("inf")
-    target_loss: float = 0.0
-
-    def __post_init__(self):
-        if not self.seconds > 0:
-            raise ValueError(f"Budget(seconds={self.seconds}): give a positive number of seconds.")
-
-
-class TrainingState(eqx.Module):
-    """Everything that decides how training goes on; `solved` are the networks of the windows before."""
-
-    network: Network
-    optimizer_state: Any
-    best_network: Network
-    best_loss: Float[Array, ""]
-    causality: Any
-    weights: Float[Array, " terms"]
-    columns: Float[Array, "points dim"]
-    solved: tuple[Network, ...]
+_LEAST_SHARE = 0.25  # of its steps, before a window may be closed because its share of the time is used up
+ENDS = ("converged", "stalled", "completed", "time-limit")  # how a window can end, from best to worst
 
 
 @dataclass(frozen=True)
 class Position:
-    """How far training is; `status` is "" until it ends, `outcomes` are those of the windows before."""
+    """How far training is.
 
-    stage: int = 0
-    stage_step: int = 0
+    `outcomes` are those of the windows before, `last_outcome` that of the present one, and `status` that of the run;
+    they are "" until they are known.
+    """
+
+    phase: int = 0
+    phase_step: int = 0
     step: int = 0
     seconds: float = 0.0
     outcomes: tuple[str, ...] = ()
+    last_outcome: str = ""
     status: str = ""
-
-    @property
-    def window(self) -> int:
-        return len(self.outcomes)
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "Position":
@@ -83,37 +54,28 @@ class Position:
         return cls(**values)
 
 
-@dataclass
+@dataclass(frozen=True)
 class TrainingOutcome:
-    """What training ended with; `status` says why it ended."""
+    """What training ended with; `status` says why it ended, and `outcomes` how each window did that was begun."""
 
     network: Network
     status: str
     records: list[dict[str, float]]
     seconds: float
     steps: int
+    outcomes: tuple[str, ...]
 
 
 ErrorOf = Callable[[Network, float, float], float]
-
-
-@eqx.filter_jit
-def _advance(optimizer: Optimizer, objective: Objective, network: Network, state: Any):
-    return optimizer.step(objective, network, state)
-
-
-@eqx.filter_jit
-def _loss(objective: Objective, network: Network) -> LossValue:
-    return objective.loss(network)
 
 
 class Trainer:
     """Trains a network on a problem as the settings say.
 
     With a folder, the state is saved there every `checkpoint_seconds`, and a trainer made again on the same folder
-    goes on from it. `watch(record)` is called with every record. `error_of(network, start, end)` is the error of the
-    network of one window, which lies between these times. `solved` are the networks of the first windows where these
-    are known from another run.
+    goes on from it. Every callback sees every record and may end the run. `error_of(network, start, end)` is the error
+    of the network of one window, which lies between these times. `solved` are the networks of the first windows, and
+    `outcomes` how they ended, where these are known from another run.
     """
 
     def __init__(
@@ -121,279 +83,201 @@ class Trainer:
         problem: EvolutionProblem,
         settings: Settings,
         folder: Path | None = None,
-        watch: Callable[[dict[str, float]], None] | None = None,
+        callbacks: Sequence[Callback] = (),
         error_of: ErrorOf | None = None,
         checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
         solved: tuple[Network, ...] = (),
+        outcomes: tuple[str, ...] = (),
     ):
-        self.checkpoint_seconds = checkpoint_seconds
         self.problem, self.settings, self.folder = problem, settings, folder
-        self.watch, self.error_of = watch, error_of
-        if settings.resample_every is not None and problem.box.dimension == 0:
-            raise ValueError(f"resample_every={settings.resample_every} has no effect: {problem.name} has no space.")
+        self.callbacks, self.error_of, self.checkpoint_seconds = tuple(callbacks), error_of, checkpoint_seconds
+        self.strategies = build_strategies(settings)
+        self.phases = plan_phases(problem, settings, self.strategies)
         self.points = build_points(problem, settings)
-        self.held_out = held_out_points(problem, settings)
+        self.held_out = held_out_points(problem, settings, self.points)
         self.records: list[dict[str, float]] = []
-        self.position = Position()
-        self._stop_requested: Callable[[], bool] = lambda: False
-        if len(solved) >= settings.windows:
+        self._saved = time.perf_counter()
+        first = next((i for i, phase in enumerate(self.phases) if phase.window == len(solved)), None)
+        if first is None:
             raise ValueError(f"windows={settings.windows}: {len(solved)} of them are solved, so nothing is left to do.")
-        self.position = replace(self.position, outcomes=(_WINDOW_OUTCOMES[0],) * len(solved))
-        self.state = self._first_state(solved[-1] if solved else build_network(problem, settings), solved)
-        if folder is not None and (folder / CHECKPOINT_FILE).exists():
+        self.position = Position(first, outcomes=outcomes)
+        self.stepper = self._enter(solved[-1] if solved else build_network(problem, settings), solved)
+        if folder is not None and any(folder.glob(CHECKPOINT_FILE + "*")):
             self._restore(folder)
+
+    def _enter(self, network: Network, solved: tuple[Network, ...], previous: Stepper | None = None) -> Stepper:
+        """Begin the present phase."""
+        where = (self.problem, self.settings, self.strategies, self.points, self._phase)
+        return Stepper(*where, network, solved, previous)
+
+    def stepper_of(self, phase: Phase) -> Stepper:
+        """A phase of the first window with the network as it is now."""
+        return Stepper(self.problem, self.settings, self.strategies, self.points, phase, self.stepper.state.network)
+
+    @property
+    def _phase(self) -> Phase:
+        return self.phases[self.position.phase]
+
+    @property
+    def pieces(self) -> tuple[Network, ...]:
+        """The best networks of the windows that were begun."""
+        return (*self.stepper.state.solved, self.stepper.best_network)
 
     @property
     def network(self) -> Network:
-        """The solution over the whole interval as far as it is known; windows still to come repeat the last one."""
-        if self.settings.windows == 1:
-            return self.state.best_network
-        pieces = (*self.state.solved, self.state.best_network)
-        missing = self.settings.windows - len(pieces)
-        return Windows((*pieces, *(pieces[-1:] * missing)), self.problem.interval)
-
-    def held_out_residual(self) -> float:
-        """The mean square residual of the solution on points that were not trained on, over the whole interval."""
-        held_out = self.held_out
-        return float(residual_over_time(self.problem, self.network, held_out.times, held_out.points).mean())
-
-    def estimates(self) -> Mapping[str, Estimate]:
-        """The unknown numbers of the problem, with standard errors."""
-        network = self.state.best_network
-        if not isinstance(network, WithUnknowns):
-            return {}
-        return estimates(self.problem, self._objective_up_to(1.0, network), network)
-
-    def _objective_up_to(self, horizon: float, network: Network) -> Objective:
-        """The objective on all columns, of a problem that is solved in one window."""
-        window = Window.of(self.problem, self.settings, ())
-        points = stage_points(self.points, Stage(self._current_stage.optimizer, 0, horizon=horizon), window)
-        return build_objective(self.problem, self.settings, network, points, window)
-
-    def _refine_unknowns(self, horizon: float = 1.0) -> None:
-        network = self.state.best_network
-        if isinstance(network, WithUnknowns) and self.problem.observations:
-            better = refined(self.problem, self._objective_up_to(horizon, network), network)
-            self.state = eqx.tree_at(lambda s: (s.network, s.best_network), self.state, (better, better))
+        """The solution over the whole interval as far as it is known."""
+        return assembled(self.pieces, self.problem, self.settings)
 
     def run(self, budget: Budget | None = None) -> TrainingOutcome:
         """Train until a status is reached; the best state is saved whatever happens."""
-        budget = budget or Budget()
-        status = self.position.status
+        budget, status = budget or Budget(), self.position.status
+        self._watch = Stopwatch(self.position.seconds)
         if not status:
-            self._clock_start = time.perf_counter() - self.position.seconds
             with stop_requests() as self._stop_requested:
-                status = self._run_windows(budget)
-            if status in _WINDOW_OUTCOMES:
-                self._refine_unknowns()
+                status = self._run_phases(budget)
+            if status in ENDS:
+                self.stepper.refine_unknowns(1.0)
             self._save()
-        return TrainingOutcome(self.network, status, self.records, self.position.seconds, self.position.step)
+        at = self.position
+        outcomes = (*at.outcomes, at.last_outcome or status)
+        return TrainingOutcome(self.network, status, self.records, at.seconds, at.step, outcomes)
 
-    def _run_windows(self, budget: Budget) -> str:
-        while True:
-            window = Window.of(self.problem, self.settings, self.state.solved)
-            left = self.settings.windows - window.number
-            deadline = self._elapsed() + (budget.seconds - self._elapsed()) / left
-            status = self._run_window(window, deadline, budget.target_loss)
-            if status not in _WINDOW_OUTCOMES or (left == 1 and self._elapsed() >= budget.seconds):
+    def _run_phases(self, budget: Budget) -> str:
+        """Phase after phase; what had no time stays open, so that a later run goes on with it."""
+        deadline = self._deadline(budget)
+        while self._watch.seconds < budget.seconds:
+            status = self._run_phase(budget, deadline)
+            if status not in ENDS or (status == "time-limit" and self._watch.seconds >= budget.seconds):
                 return status
-            outcomes = (*self.position.outcomes, status)
-            if left == 1:
-                self._move(status=max(outcomes, key=_WINDOW_OUTCOMES.index))
+            following = self._following(status)
+            if following is None:
+                worst = max((*self.position.outcomes, status), key=ENDS.index)
+                self._move(status=worst, last_outcome=status)
                 return self.position.status
-            self._move(stage=0, stage_step=0, outcomes=outcomes)
-            best = self.state.best_network
-            self.state = self._first_state(best, (*self.state.solved, best))
+            if self._go_to(following, status):
+                deadline = self._deadline(budget)
+        return "time-limit"
 
-    def _run_window(self, window: Window, deadline: float, target_loss: float) -> str:
-        status = "out-of-budget"
-        held_out = build_objective(
-            self.problem, self.settings, self.state.network, window.select(self.held_out), window
-        )
-        while self.position.stage < len(self.settings.stages):
-            status = self._run_stage(window, held_out, deadline, target_loss)
-            if status not in ("out-of-budget", "stalled") or self._elapsed() >= deadline:
-                return status
-            if self.position.stage + 1 < len(self.settings.stages):
-                self._refine_unknowns(self._current_stage.horizon)
-            self._move(stage=self.position.stage + 1, stage_step=0)
-            if self.position.stage < len(self.settings.stages):
-                self.state = self._first_state(self.state.network, self.state.solved)
+    def _following(self, status: str) -> int | None:
+        """The phase after the present one; that of the next window where the present one is done with."""
+        done_with = status in ("converged", "time-limit")
+        later = range(self.position.phase + 1, len(self.phases))
+        return next((i for i in later if not done_with or self.phases[i].window != self._phase.window), None)
+
+    def _go_to(self, following: int, status: str) -> bool:
+        """Begin another phase; whether it is that of a new window."""
+        is_new_window = self.phases[following].window != self._phase.window
+        if not is_new_window:
+            self.stepper.refine_unknowns(self._phase.horizon)
+        previous, solved = self.stepper, self.stepper.state.solved
+        best = previous.best_network
+        if is_new_window:
+            self._move(phase=following, phase_step=0, outcomes=(*self.position.outcomes, status))
+            self.stepper = self._enter(best, (*solved, best))
+        else:
+            self._move(phase=following, phase_step=0)
+            self.stepper = self._enter(best, solved, previous)
+        return is_new_window
+
+    def _deadline(self, budget: Budget) -> float:
+        """When the present window has used its share of the time that is left."""
+        left = self.phases[-1].window - self._phase.window + 1
+        return self._watch.seconds + (budget.seconds - self._watch.seconds) / left
+
+    def _had_fair_share(self) -> bool:
+        """Whether the present window made enough of its steps to be closed."""
+        numbered = [(i, phase) for i, phase in enumerate(self.phases) if phase.window == self._phase.window]
+        done = self.position.phase_step + sum(phase.steps for i, phase in numbered if i < self.position.phase)
+        return done >= _LEAST_SHARE * sum(phase.steps for _, phase in numbered)
+
+    def _run_phase(self, budget: Budget, deadline: float) -> str:
+        stepper, begin = self.stepper, self.position.step - self.position.phase_step
+        stalls = StallDetector(stepper.optimizer.stall_steps, begin, self.records)
+        held_out = stepper.held_out_objective(self.held_out)
+        status = "" if self.position.phase_step < self._phase.steps else "completed"
+        while not status:
+            info = stepper.step()
+            if not np.isfinite(info.loss):
+                return "non-finite"
+            self._move(step=self.position.step + 1, phase_step=self.position.phase_step + 1)
+            losses, asked_to_stop = self._seen(info, held_out, stalls)
+            stepper.adapt(self.position.step, losses)
+            if asked_to_stop:
+                status = "converged" if self._phase.window == self.phases[-1].window else "interrupted"
+            else:
+                status = self._reason_to_stop(info, stalls, budget, deadline)
+            if time.perf_counter() - self._saved > self.checkpoint_seconds:
+                self._save()
+        stepper.judge()
         return status
 
-    def _run_stage(self, window: Window, held_out: Objective, deadline: float, target_loss: float) -> str:
-        stage = self._current_stage
-        second_order = stage.optimizer in SECOND_ORDER
-        objective = self._objective(stage, window)
-        optimizer = self._optimizer(objective, self.state.network)
-        saved = time.perf_counter()
-        while self.position.stage_step < stage.steps:
-            network, optimizer_state, info = _advance(
-                optimizer, objective, self.state.network, self.state.optimizer_state
-            )
-            loss = float(info.loss)
-            if not np.isfinite(loss):
-                return "non-finite"
-            self._accept(network, optimizer_state, loss)
-            self._move(step=self.position.step + 1, stage_step=self.position.stage_step + 1)
-            stage_step = self.position.stage_step
-            if stage_step % _RECORD_EVERY[second_order] == 0 or stage_step in (1, stage.steps):
-                value = _loss(objective, self.state.network)
-                self._record(info, value, held_out, window)
-                if self.settings.causality == "auto" and value.causal_weights is not None:
-                    raised = raised_causality(self.state.causality, value.causal_weights)
-                    self.state = eqx.tree_at(lambda s: s.causality, self.state, raised)
-            objective = self._adapt(objective, stage, window)
-            if loss <= target_loss:
-                return "converged"
-            if second_order and not bool(info.moved):
-                return "stalled"
-            if self._has_stalled(_STALL_WINDOW[second_order]):
-                return "stalled"
-            if self._stop_requested():
-                return "interrupted"
-            if self._elapsed() >= deadline:
-                return "out-of-budget"
-            if time.perf_counter() - saved > self.checkpoint_seconds:
-                self._save()
-                saved = time.perf_counter()
-        return "out-of-budget"
+    def _reason_to_stop(self, info: StepInfo, stalls: StallDetector, budget: Budget, deadline: float) -> str:
+        """Why the phase ends now, or nothing."""
+        if float(info.loss) <= budget.target_loss:
+            return "converged"
+        stuck = self.stepper.optimizer.stuck_is_final and not bool(info.moved)
+        if stuck or stalls.stalled(self.position.step):
+            return "stalled"
+        if self._stop_requested():
+            return "interrupted"
+        used = self._watch.seconds
+        if used >= budget.seconds or (used >= deadline and self._had_fair_share()):
+            return "time-limit"
+        return "completed" if self.position.phase_step >= self._phase.steps else ""
 
-    @property
-    def _current_stage(self) -> Stage:
-        return self.settings.stages[min(self.position.stage, len(self.settings.stages) - 1)]
+    def _seen(self, info: StepInfo, held_out: Objective, stalls: StallDetector) -> tuple[LossValue | None, bool]:
+        """Where it is time to: write the step down and show it; the loss after it, and whether anyone said stop."""
+        step, stepper = self.position.phase_step, self.stepper
+        if step % stepper.optimizer.record_every and step not in (1, self._phase.steps):
+            return None, False
+        losses = loss_of(stepper.objective, stepper.state.network)
+        record = self._record(info, losses, held_out)
+        self.records.append(record)
+        stalls.see(record)
+        window = stepper.window
+        view = TrainingView(self.position.step, record, stepper.state.network, window.start, window.end)
+        return losses, any([callback(view) is True for callback in self.callbacks])
 
-    def _optimizer(self, objective: Objective, network: Network) -> Optimizer:
-        """The optimizer of the present stage, in its matrix-free form where its matrices would not fit."""
-        stage = self._current_stage
-        optimizer = OPTIMIZERS[stage.optimizer](**stage.options)
-        if isinstance(optimizer, LevenbergMarquardt):
-            num_parameters = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array)))
-            needed = optimizer.memory(objective.num_rows, num_parameters, network.dtype.itemsize)
-            if needed > self.settings.memory_gigabytes * 1e9:
-                return optimizer.matrix_free
-        return optimizer
-
-    def _objective(self, stage: Stage, window: Window) -> Objective:
-        """The objective of a stage with the weights, the causality and the columns of the present state."""
-        points = self.points
-        if self.settings.resample_every is not None:
-            points = TrainingPoints(points.times, np.asarray(self.state.columns, np.float64))
-        objective = build_objective(
-            self.problem, self.settings, self.state.network, stage_points(points, stage, window), window
-        )
-        return self._at_present(objective)
-
-    def _at_present(self, objective: Objective) -> Objective:
-        present = self.state.weights, self.state.causality
-        return eqx.tree_at(lambda o: (o.weights, o.causality), objective, present, is_leaf=lambda leaf: leaf is None)
-
-    def _adapt(self, objective: Objective, stage: Stage, window: Window) -> Objective:
-        """The objective of the next step."""
-        settings, step = self.settings, self.position.step
-        if settings.balance_every is not None and step % settings.balance_every == 0:
-            weights = balanced_weights(objective, self.state.network)
-            self.state = eqx.tree_at(lambda s: s.weights, self.state, weights)
-        if settings.resample_every is not None and step % settings.resample_every == 0:
-            columns = resampled_points(
-                self.problem, settings, self.state.network, stage_points(self.points, stage, window), window, step
-            )
-            self.state = eqx.tree_at(lambda s: s.columns, self.state, jnp.asarray(columns))
-            return self._objective(stage, window)
-        return self._at_present(objective)
-
-    def _first_state(self, network: Network, solved: tuple[Network, ...]) -> TrainingState:
-        """The state at the beginning of a stage."""
-        window = Window.of(self.problem, self.settings, solved)
-        points = stage_points(self.points, self._current_stage, window)
-        objective = build_objective(self.problem, self.settings, network, points, window)
-        infinity = jnp.asarray(jnp.inf, jnp.float64)
-        return TrainingState(
-            network=network,
-            optimizer_state=self._optimizer(objective, network).init(network),
-            best_network=network,
-            best_loss=infinity,
-            causality=objective.causality,
-            weights=objective.weights,
-            columns=jnp.asarray(self.points.points, jnp.float64),
-            solved=solved,
-        )
-
-    def _accept(self, network: Network, optimizer_state: Any, loss: float) -> None:
-        # Losses with other weights or columns cannot be compared; then the last state counts as the best.
-        settings = self.settings
-        moving = self.state.causality is not None or settings.balance_every or settings.resample_every
-        better = bool(moving) or loss <= float(self.state.best_loss)
-        self.state = eqx.tree_at(
-            lambda s: (s.network, s.optimizer_state, s.best_network, s.best_loss),
-            self.state,
-            (
-                network,
-                optimizer_state,
-                network if better else self.state.best_network,
-                jnp.asarray(loss if better else self.state.best_loss, jnp.float64),
-            ),
-        )
-
-    def _record(self, info: StepInfo, value: LossValue, held_out: Objective, window: Window) -> None:
+    def _record(self, info: StepInfo, losses: LossValue, held_out: Objective) -> dict[str, float]:
+        stepper, window = self.stepper, self.stepper.window
+        network = stepper.state.network
         record = {
             "step": self.position.step,
-            "stage": self.position.stage,
+            "stage": self._phase.stage,
             "window": window.number,
-            "seconds": round(self._elapsed(), 3),
-            "loss": float(value.total),
-            "held_out_residual": float(_loss(held_out, self.state.network).parts["residual"]),
-            **{name: float(part) for name, part in value.parts.items()},
-            **{name: float(extra) for name, extra in info.extras.items()},
+            "seconds": round(self._watch.seconds, 3),
+            "loss": float(losses.total),
+            "held_out_residual": float(loss_of(held_out, network).parts["residual"]),
+            **loss_record(losses, stepper.objective, info.extras, self.settings.balance_every is not None),
         }
-        if self.settings.balance_every is not None:
-            record |= {f"weight {name}": float(w) for name, w in zip(value.parts, self.state.weights, strict=True)}
-        if value.causal_weights is not None:
-            record |= {
-                "causality": np.asarray(self.state.causality).item(),
-                "least_causal_weight": float(value.causal_weights.min()),
-            }
         if self.error_of is not None:
-            record["relative_l2_error"] = self.error_of(self.state.network, window.start, window.end)
-        self.records.append(record)
-        if self.watch is not None:
-            self.watch(record)
-
-    def _has_stalled(self, steps: int) -> bool:
-        here = {"stage": self.position.stage, "window": self.position.window}
-        recent = [r for r in self.records if here.items() <= r.items() and r["step"] > self.position.step - steps]
-        if self.position.stage_step < steps or len(recent) < 3:
-            return False
-        if "causality" in recent[0] and recent[0]["causality"] != recent[-1]["causality"]:
-            return False
-        return recent[-1]["loss"] > (1 - _STALL_GAIN) * recent[0]["loss"]
+            with self._watch.paused():
+                record["relative_l2_error"] = self.error_of(network, window.start, window.end)
+        return record
 
     def _move(self, **changes: Any) -> None:
         self.position = replace(self.position, **changes)
 
-    def _elapsed(self) -> float:
-        return time.perf_counter() - self._clock_start
+    def _save(self) -> None:
+        self._move(seconds=self._watch.seconds)
+        if self.folder is not None:
+            self.save(self.folder)
+        self._saved = time.perf_counter()
 
     def save(self, folder: Path) -> None:
         """Write what a trainer made again on this folder goes on from."""
-        write_atomically(folder / METRICS_FILE, "".join(json.dumps(record) + "\n" for record in self.records).encode())
-        save_checkpoint(folder / CHECKPOINT_FILE, eqx.filter(self.state, eqx.is_array), asdict(self.position))
-
-    def _save(self) -> None:
-        self._move(seconds=self._elapsed())
-        if self.folder is not None:
-            self.save(self.folder)
+        save_records(folder / METRICS_FILE, self.records)
+        trees = {"solution": self.pieces, "training": self.stepper.state}
+        save_checkpoint(folder / CHECKPOINT_FILE, eqx.filter(trees, eqx.is_array), asdict(self.position))
 
     def _restore(self, folder: Path) -> None:
-        network = self.state.network
+        network = self.stepper.state.network
 
-        def empty_state(position: dict[str, Any]) -> TrainingState:
-            self.position = Position.from_json(position)
-            return self._first_state(network, (network,) * self.position.window)
+        def like(metadata: dict[str, Any]) -> dict[str, PyTree]:
+            self.position = Position.from_json(metadata)
+            self.stepper = self._enter(network, (network,) * self._phase.window)
+            return {"training": eqx.filter(self.stepper.state, eqx.is_array)}
 
-        arrays, _ = load_checkpoint(
-            folder / CHECKPOINT_FILE, lambda position: eqx.filter(empty_state(position), eqx.is_array)
-        )
-        self.state = eqx.combine(arrays, self._first_state(network, (network,) * self.position.window))
-        lines = (folder / METRICS_FILE).read_text().splitlines()
-        self.records = [record for record in map(json.loads, lines) if record["step"] <= self.position.step]
+        trees, _ = load_newest(folder / CHECKPOINT_FILE, like)
+        self.stepper = self.stepper.restored(trees["training"])
+        self.records = [r for r in load_records(folder / METRICS_FILE) if r["step"] <= self.position.step]
