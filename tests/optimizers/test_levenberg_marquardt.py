@@ -93,26 +93,30 @@ def _quadratic(x):
     return jnp.stack([x[0] + x[0] ** 2 / 4 - 1.0, x[1] - 2.0, x[0] * x[1] / 4 + 0.5])
 
 
-def test_step_is_bent_along_the_curvature():
+def test_geodesic_acceleration_follows_the_curvature():
     """Against the closed form in NumPy."""
     start = np.array([0.3, -0.2])
     residual, jacobian = np.asarray(_quadratic(start)), np.asarray(jax.jacobian(_quadratic)(start))
     inverse = np.linalg.inv(jacobian.T @ jacobian + 2.0 * residual @ residual * np.eye(2))
     straight = -inverse @ jacobian.T @ residual
     curvature = np.array([straight[0] ** 2, 0.0, straight[0] * straight[1]]) / 2
-    bend = -inverse @ jacobian.T @ curvature
-    ratio = float(2 * np.linalg.norm(bend) / np.linalg.norm(straight))
-    for max_bend, expected in ((1.01 * ratio, straight + bend / 2), (0.99 * ratio, straight), (0.0, straight)):
-        optimizer = LevenbergMarquardt(initial_damping=2.0, max_bend=max_bend)
+    acceleration = -inverse @ jacobian.T @ curvature
+    ratio = float(2 * np.linalg.norm(acceleration) / np.linalg.norm(straight))
+    for max_acceleration, expected in (
+        (1.01 * ratio, straight + acceleration / 2),
+        (0.99 * ratio, straight),
+        (0.0, straight),
+    ):
+        optimizer = LevenbergMarquardt(initial_damping=2.0, max_acceleration=max_acceleration)
         x, _, _ = optimizer.step(Residuals(_quadratic), jnp.asarray(start), optimizer.init(jnp.asarray(start)))
         np.testing.assert_allclose(x, start + expected, rtol=1e-9)
 
 
-def test_bent_steps_are_faster_through_a_curved_valley():
+def test_acceleration_is_faster_through_a_curved_valley():
     objective, start, _ = PROBLEMS["rosenbrock"]
 
-    def steps_needed(max_bend):
-        _, _, infos = train(LevenbergMarquardt(max_bend=max_bend), objective, start, 60)
+    def steps_needed(max_acceleration):
+        _, _, infos = train(LevenbergMarquardt(max_acceleration=max_acceleration), objective, start, 60)
         return int(np.argmax(np.asarray(infos.loss) < 1e-12))
 
     assert 0 < steps_needed(0.75) < steps_needed(0.0)
@@ -149,7 +153,7 @@ def test_a_lightly_damped_step_with_double_products_is_that_of_numpy(shape):
     expected = np.sum((exact @ move - target) ** 2)
 
     optimizer = LevenbergMarquardt(
-        initial_damping=damping, min_damping=damping / 10, max_bend=0.0, double_products=True
+        initial_damping=damping, min_damping=damping / 10, max_acceleration=0.0, double_products=True
     )
     model, _, infos = train(optimizer, Residuals(lambda x: matrix @ x - target), jnp.zeros(shape[1], jnp.float32), 1)
     assert infos.extras["trials"][0] == 1

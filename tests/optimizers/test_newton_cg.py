@@ -11,7 +11,7 @@ from cinnet.optimizers.newton_cg import conjugate_gradients
 @pytest.mark.parametrize("problem", ["rosenbrock", "nested"])
 def test_equals_levenberg_marquardt_when_converged(problem):
     objective, start, _ = PROBLEMS[problem]
-    dense, _, dense_infos = train(LevenbergMarquardt(max_bend=0.0), objective, start, 5)
+    dense, _, dense_infos = train(LevenbergMarquardt(max_acceleration=0.0), objective, start, 5)
     free, _, free_infos = train(GaussNewtonCG(tolerance=1e-13), objective, start, 5)
     for expected, result in zip(jax.tree.leaves(dense), jax.tree.leaves(free), strict=True):
         if isinstance(expected, jax.Array):

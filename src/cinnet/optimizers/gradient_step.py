@@ -1,12 +1,14 @@
 """The step that first-order methods share: a direction from an Optax transformation, a length from a schedule."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Int, PyTree
 
-from .base import LeastSquares, StepInfo
+from .base import LeastSquares, Optimizer, StepInfo
 
 
 class GradientState(eqx.Module):
@@ -44,6 +46,20 @@ def gradient_step(
     extras = {"learning_rate": rate, "gradient_norm": gradient_norm, "direction_norm": direction_norm}
     info = StepInfo(value.total, finite & (direction_norm > 0), extras)
     return eqx.combine(parameters, static), GradientState(state.count + 1, memory), info
+
+
+def refuse_options_of_numbers(owner: Optimizer, *names: str) -> None:
+    """Raise for options that shape a learning rate given as a number, where it is a schedule and they would do nothing.
+
+    An option at its default passes, so that what was written down with all its fields can be read back.
+    """
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name)
+        if field.name in names and value != field.default:
+            raise ValueError(
+                f"{type(owner).__name__}({field.name}={value}): learning_rate is a schedule already; give a number as "
+                f"learning_rate, or leave {field.name} out."
+            )
 
 
 def _norm(tree: PyTree) -> Array:

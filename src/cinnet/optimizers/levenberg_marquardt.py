@@ -2,8 +2,8 @@
 
 Each step solves (J'J + mu L I) p = -J'r for the residuals r, their Jacobian J and the loss L = r'r. The damping
 factor mu falls when the linear model predicted the gain well and rises when it did not (Nielsen's gain ratio).
-A second solve with the same factor bends the step along the curvature of the residuals (geodesic acceleration,
-Transtrum and Sethna 2012), which shortens the way through narrow curved valleys.
+A second solve with the same factor adds geodesic acceleration (Transtrum and Sethna 2012), a correction for the
+curvature of the residuals that shortens the way through narrow curved valleys.
 """
 
 import equinox as eqx
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .base import LeastSquares, Optimizer, StepInfo, flatten_parameters
+from .base import LeastSquares, Optimizer, SecondOrder, StepInfo, flatten_parameters
 from .damping import Damping, gain_ratio
 from .newton_cg import GaussNewtonCG
 
@@ -23,13 +23,13 @@ class DampingState(eqx.Module):
     damping: Float[Array, ""]
 
 
-class LevenbergMarquardt(Optimizer):
+class LevenbergMarquardt(SecondOrder):
     """Damped Gauss-Newton steps on the full residual vector.
 
     The normal equations are formed in the primal (parameters) or the dual form (rows), whichever is smaller:
     (J'J + m I)^-1 J' = J' (JJ' + m I)^-1. The Jacobian has the precision of the network, the solve is in
-    float64, which must be enabled. The step p is bent by a / 2, where a is the damped solution for the curvature of the
-    residuals along p, unless 2 |a| / |p| exceeds `max_bend`; 0 gives straight steps.
+    float64, which must be enabled. Geodesic acceleration adds a / 2 to the step p, where a is the damped solution for
+    the curvature of the residuals along p, unless 2 |a| / |p| exceeds `max_acceleration`; 0 switches it off.
 
     In single precision rounding of J'J hides its small eigenvalues, so that the damping cannot fall below them and the
     loss creeps. `double_products` forms it in float64: slower steps that reach lower losses.
@@ -39,21 +39,27 @@ class LevenbergMarquardt(Optimizer):
     min_damping: float = eqx.field(static=True, default=1e-8)
     max_damping: float = eqx.field(static=True, default=1e8)
     max_trials: int = eqx.field(static=True, default=12)
-    max_bend: float = eqx.field(static=True, default=0.75)
+    max_acceleration: float = eqx.field(static=True, default=0.75)
     double_products: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
         _ = self._damping
-        if not self.max_bend >= 0:
-            raise ValueError(f"max_bend={self.max_bend}: give a number of 0 or more.")
+        if not self.max_acceleration >= 0:
+            raise ValueError(
+                f"LevenbergMarquardt(max_acceleration={self.max_acceleration}): max_acceleration must not be negative."
+            )
 
     @property
     def _damping(self) -> Damping:
         return Damping(self.initial_damping, self.min_damping, self.max_damping, self.max_trials)
 
+    def within(self, limit_bytes: float, num_rows: int, num_parameters: int, itemsize: int) -> Optimizer:
+        fits = self.memory(num_rows, num_parameters, itemsize) <= limit_bytes
+        return self if fits else self.matrix_free
+
     @property
     def matrix_free(self) -> GaussNewtonCG:
-        """Straight steps without matrices, for when these would not fit the memory."""
+        """The same method without matrices and without acceleration, for when the matrices would not fit the memory."""
         return GaussNewtonCG(self.initial_damping, self.min_damping, self.max_damping, self.max_trials)
 
     def memory(self, num_rows: int, num_parameters: int, itemsize: int) -> int:
@@ -89,12 +95,12 @@ class LevenbergMarquardt(Optimizer):
             move = damped_solution(residuals)
             change = jacobian @ move
             predicted = -2 * jnp.vdot(gradient, move) - jnp.sum(change**2)
-            if self.max_bend:
+            if self.max_acceleration:
                 part_way = objective.residuals(rebuild(flat + _PROBE * move), weights)
                 curvature = (part_way - residuals - _PROBE * change) * (2 / _PROBE**2)
-                bend = damped_solution(curvature)
-                moderate = 2 * jnp.linalg.norm(bend) <= self.max_bend * jnp.linalg.norm(move)
-                move = jnp.where(moderate, move + bend / 2, move)
+                acceleration = damped_solution(curvature)
+                moderate = 2 * jnp.linalg.norm(acceleration) <= self.max_acceleration * jnp.linalg.norm(move)
+                move = jnp.where(moderate, move + acceleration / 2, move)
             candidate = flat + move
             return candidate, gain_ratio(loss, objective.weighted_loss(rebuild(candidate), weights), predicted)
 

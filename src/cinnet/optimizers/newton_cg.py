@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .base import LeastSquares, Optimizer, StepInfo, check_fraction, check_positive, flatten_parameters
+from .base import LeastSquares, SecondOrder, StepInfo, check_fraction, check_positive, flatten_parameters
 from .damping import Damping, gain_ratio
 
 
@@ -21,7 +21,7 @@ class GaussNewtonState(eqx.Module):
     move: Float[Array, " parameters"] | None
 
 
-class GaussNewtonCG(Optimizer):
+class GaussNewtonCG(SecondOrder):
     """Damped Gauss-Newton steps without a Jacobian.
 
     `tolerance` is |A p - b| / |b| at which CG stops. With `warm_start` CG begins at the last solution, scaled to
@@ -45,6 +45,10 @@ class GaussNewtonCG(Optimizer):
     @property
     def _damping(self) -> Damping:
         return Damping(self.initial_damping, self.min_damping, self.max_damping, self.max_trials)
+
+    def memory(self, num_rows: int, num_parameters: int, itemsize: int) -> int:
+        """Vectors only: the gradient, the move and those of CG in float64, the residuals and their change."""
+        return 7 * 8 * num_parameters + 2 * itemsize * num_rows
 
     def init(self, model: PyTree) -> GaussNewtonState:
         flat, _ = flatten_parameters(model)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from .base import LeastSquares, Optimizer, StepInfo, check_positive, flatten_parameters
+from .base import LeastSquares, SecondOrder, StepInfo, check_positive, flatten_parameters
 from .line_search import search_strong_wolfe
 
 Variant = Literal["ss-broyden", "ss-bfgs", "bfgs"]
@@ -21,7 +21,7 @@ Variant = Literal["ss-broyden", "ss-bfgs", "bfgs"]
 _LEAST_CURVATURE = 1e-2  # an update needs y's over this share of -g's; the strong Wolfe conditions give 0.1
 
 
-class LBFGS(Optimizer):
+class LBFGS(SecondOrder):
     """Optax's L-BFGS with its zoom line search.
 
     A step that does not lower the loss is not taken and forgets the memory.
@@ -79,7 +79,7 @@ class BroydenState(eqx.Module):
     fresh: Bool[Array, ""]
 
 
-class SelfScaledBroyden(Optimizer):
+class SelfScaledBroyden(SecondOrder):
     """The self-scaled Broyden family with a dense inverse Hessian H and a strong-Wolfe line search.
 
     With s the move, y the change of the gradient, B = H^-1 and v = s / y's - Hy / y'Hy,
@@ -109,6 +109,10 @@ class SelfScaledBroyden(Optimizer):
         check_positive(self, "iterations", "max_evaluations", "max_parameters")
         if self.variant not in ("ss-broyden", "ss-bfgs", "bfgs"):
             raise ValueError(f"variant={self.variant!r}: use 'ss-broyden', 'ss-bfgs' or 'bfgs'.")
+
+    def memory(self, num_rows: int, num_parameters: int, itemsize: int) -> int:
+        """Three dense matrices in float64: the inverse Hessian before, during and after its update."""
+        return 3 * 8 * num_parameters**2
 
     def init(self, model: PyTree) -> BroydenState:
         flat, _ = flatten_parameters(model)
@@ -158,13 +162,13 @@ class SelfScaledBroyden(Optimizer):
         length = found.best.length
         move, change = length * direction, found.gradient - gradient
         fall = -jnp.vdot(move, gradient)
-        bend = length * fall  # s'Bs, since Bs = -length * gradient
+        curvature = length * fall  # s'Bs, since Bs = -length * gradient
         safe = jnp.vdot(change, move) > _LEAST_CURVATURE * fall
         lower = length > 0
 
         inverse_hessian = jax.lax.cond(
             safe,
-            lambda: _updated(self.variant, state.inverse_hessian, move, change, bend, fresh),
+            lambda: _updated(self.variant, state.inverse_hessian, move, change, curvature, fresh),
             lambda: jnp.where(fresh | ~lower, jnp.eye(position.size), state.inverse_hessian),
         )
         return _Progress(
@@ -196,13 +200,13 @@ def _frozen_loss(objective: LeastSquares, model: PyTree, rebuild: Callable[[Arra
     return lambda vector: objective.weighted_loss(rebuild(vector), weights).astype(jnp.float64)
 
 
-def _updated(variant: Variant, inverse_hessian: Array, s: Array, y: Array, bend: Array, fresh: Array) -> Array:
+def _updated(variant: Variant, inverse_hessian: Array, s: Array, y: Array, curvature: Array, fresh: Array) -> Array:
     """The update of the family; from a scaled identity when `fresh`."""
     ys = jnp.vdot(y, s)
     scale = jnp.where(fresh, ys / jnp.vdot(y, y), 1.0)
     hy = jnp.where(fresh, scale * y, inverse_hessian @ y)
     yhy = jnp.vdot(y, hy)
-    tau, phi = _coefficients(variant, bend / ys, yhy / ys, s.size)
+    tau, phi = _coefficients(variant, curvature / ys, yhy / ys, s.size)
     tau, phi = jnp.where(fresh, 1.0, tau), jnp.where(fresh, 1.0, phi)
     v = s / ys - hy / yhy
     start = jnp.where(fresh, scale * jnp.eye(s.size), inverse_hessian)

@@ -20,7 +20,8 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from .base import LeastSquares, Optimizer, check_fraction, check_positive
-from .gradient_step import GradientState, gradient_step, initial_state
+from .gradient_step import GradientState, gradient_step, initial_state, refuse_options_of_numbers
+from .schedules import Cosine
 
 
 class SoapLeaf(eqx.Module):
@@ -38,9 +39,9 @@ class ScaleBySoapState(NamedTuple):
 
 
 class SOAP(Optimizer):
-    """SOAP with any Optax schedule as learning rate, with defaults for physics-informed networks.
+    """SOAP with a number or any Optax schedule as learning rate, with defaults for physics-informed networks.
 
-    With `decay_steps` a constant learning rate falls to zero over so many steps, along half a cosine. The first step
+    With `decay_steps` a number falls to zero over so many steps, along half a cosine. The first step
     only measures the factors and does not move, as in the authors' code, so that no gradient is scaled in a basis made
     from itself alone. Axes longer than `max_dimension` are not turned; vectors see Adam.
     """
@@ -57,15 +58,12 @@ class SOAP(Optimizer):
     def __check_init__(self):
         check_positive(self, "epsilon", "refresh_every", "max_dimension")
         check_fraction(self, "b1", "b2")
-        if not callable(self.learning_rate):
+        if callable(self.learning_rate):
+            refuse_options_of_numbers(self, "decay_steps")
+        else:
             check_positive(self, "learning_rate")
         if self.decay_steps is not None:
             check_positive(self, "decay_steps")
-            if callable(self.learning_rate):
-                raise ValueError(
-                    f"SOAP(decay_steps={self.decay_steps}): learning_rate is a schedule already; give a number as "
-                    "learning_rate, or leave decay_steps out."
-                )
         if self.weight_decay < 0:
             raise ValueError(f"SOAP(weight_decay={self.weight_decay}): weight_decay must not be negative.")
 
@@ -80,7 +78,11 @@ class SOAP(Optimizer):
             return self.learning_rate
         if self.decay_steps is None:
             return optax.constant_schedule(self.learning_rate)
-        return optax.cosine_decay_schedule(self.learning_rate, self.decay_steps)
+        return Cosine(self.learning_rate, self.decay_steps)
+
+    def memory(self, num_rows: int, num_parameters: int, itemsize: int) -> int:
+        """As if all parameters were in square matrices: two moments, two factors and two bases, before and after."""
+        return 2 * 6 * itemsize * num_parameters + itemsize * num_parameters
 
     def init(self, model: PyTree) -> GradientState:
         return initial_state(self._transformation, model)

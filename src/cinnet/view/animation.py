@@ -9,7 +9,7 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 
 from ..assess.diagnostics import Fields
 from ..storage.files import write_atomically
-from .plots import FIELD_COLOURS, PREDICTION_LINE, REFERENCE_LINE, STYLE, field_image, largest
+from .style import FIELD_COLOURS, PREDICTION_LINE, REFERENCE_LINE, STYLE, field_image, largest
 
 _MOST_FRAMES = 51
 
