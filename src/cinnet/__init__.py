@@ -2,51 +2,97 @@
 
 import importlib
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
-# Names are imported when first used, so that `cinnet --help` does not wait for JAX.
+# Names are imported when first used, so that `cinnet --help` does not wait for JAX. Type checkers read the block below.
+if TYPE_CHECKING:
+    from .assess.error_estimate import ErrorEstimate
+    from .assess.metrics import relative_error
+    from .conditions import BoundaryCondition, dirichlet, neumann, robin
+    from .config.serialize import register
+    from .config.settings import Settings, Stage
+    from .domains import Bounded, Box, Periodic, TimeInterval
+    from .gridded import GridFunction, read_arrays
+    from .history import Exponential, Monomial, TemporalMesh, TemporalWeight
+    from .jets import Activation
+    from .networks import MLP, CinNet, Network, PointwiseNetwork
+    from .objective import ExtraTerm, LossWeights, Objective, Penalty, Term
+    from .observations import Observations
+    from .optimizers import (
+        LBFGS,
+        SOAP,
+        Adam,
+        Cosine,
+        ExponentialDecay,
+        GaussNewtonCG,
+        LevenbergMarquardt,
+        Optimizer,
+        SelfScaledBroyden,
+        StepInfo,
+    )
+    from .problems import (
+        PROBLEMS,
+        AllenCahn,
+        AllenCahn2D,
+        CahnHilliard,
+        Complex,
+        EvolutionProblem,
+        Invariant,
+        KortewegDeVries,
+    )
+    from .reference import reference_solution
+    from .result import RunResult
+    from .sampling import TrainingPoints, latin_hypercube, uniform_grid
+    from .solution import Solution
+    from .solver import extend, load, solve
+    from .training import (
+        BalancedWeights,
+        Budget,
+        CausalWeights,
+        GrowingHorizon,
+        Resampling,
+        Strategy,
+        TimeWindows,
+        TrainingView,
+        stop_when,
+    )
+    from .unknowns import Parameter, Unknown, UnknownField
+
 _HOMES = {
-    "Activation": "jets",
-    "AllenCahn": "problems",
-    "AllenCahn2D": "problems",
-    "BoundaryCondition": "conditions",
-    "Bounded": "domains",
-    "Box": "domains",
-    "CahnHilliard": "problems",
-    "CinNet": "networks",
-    "Complex": "problems",
-    "EvolutionProblem": "problems",
-    "Exponential": "history",
-    "GridFunction": "gridded",
-    "Invariant": "problems",
-    "KortewegDeVries": "problems",
-    "LossWeights": "objective",
-    "MLP": "networks",
-    "Monomial": "history",
-    "Objective": "objective",
-    "Observations": "observations",
-    "PROBLEMS": "problems",
-    "Parameter": "unknowns",
-    "Periodic": "domains",
-    "Solution": "solution",
-    "TemporalMesh": "history",
-    "TimeInterval": "domains",
-    "TrainingPoints": "sampling",
-    "Unknown": "unknowns",
-    "UnknownField": "unknowns",
-    "dirichlet": "conditions",
-    "extend": "solver",
-    "latin_hypercube": "sampling",
-    "load": "solver",
-    "neumann": "conditions",
-    "read_arrays": "gridded",
-    "reference_solution": "reference",
-    "relative_error": "assess.metrics",
-    "robin": "conditions",
-    "solve": "solver",
-    "uniform_grid": "sampling",
+    "assess.error_estimate": ("ErrorEstimate",),
+    "assess.metrics": ("relative_error",),
+    "conditions": ("BoundaryCondition", "dirichlet", "neumann", "robin"),
+    "config.serialize": ("register",),
+    "config.settings": ("Settings", "Stage"),
+    "domains": ("Bounded", "Box", "Periodic", "TimeInterval"),
+    "gridded": ("GridFunction", "read_arrays"),
+    "history": ("Exponential", "Monomial", "TemporalMesh", "TemporalWeight"),
+    "jets": ("Activation",),
+    "networks": ("MLP", "CinNet", "Network", "PointwiseNetwork"),
+    "objective": ("ExtraTerm", "LossWeights", "Objective", "Penalty", "Term"),
+    "observations": ("Observations",),
+    "optimizers": (
+        *("LBFGS", "SOAP", "Adam", "Cosine", "ExponentialDecay", "GaussNewtonCG", "LevenbergMarquardt"),
+        *("Optimizer", "SelfScaledBroyden", "StepInfo"),
+    ),
+    "problems": (
+        *("PROBLEMS", "AllenCahn", "AllenCahn2D", "CahnHilliard", "Complex", "EvolutionProblem", "Invariant"),
+        "KortewegDeVries",
+    ),
+    "reference": ("reference_solution",),
+    "result": ("RunResult",),
+    "sampling": ("TrainingPoints", "latin_hypercube", "uniform_grid"),
+    "solution": ("Solution",),
+    "solver": ("extend", "load", "solve"),
+    "training": (
+        *("BalancedWeights", "Budget", "CausalWeights", "GrowingHorizon", "Resampling", "Strategy", "TimeWindows"),
+        *("TrainingView", "stop_when"),
+    ),
+    "unknowns": ("Parameter", "Unknown", "UnknownField"),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOMES)
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
 
 try:
     __version__ = version("cinnet")
@@ -55,10 +101,10 @@ except PackageNotFoundError:  # a source tree that was never installed
 
 
 def __getattr__(name: str):
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'cinnet' has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    return getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
 
 
 def __dir__():
-    return [*globals(), *_HOMES]
+    return [*globals(), *_HOME_OF]

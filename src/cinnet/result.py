@@ -13,9 +13,9 @@ class RunResult:
     """What `result.json` holds.
 
     `outcomes` says how each window ended, `final` is the last record of training, `made_by` the versions that made the
-    run. What follows is None until the run is assessed: the mean square residual on points that were not trained on, the
-    error against a reference, the error that the residual implies with its bound, the time until which the solution is
-    accurate, a verdict, and the estimates of unknowns. `notes` are the caller's.
+    run, and `notes` are the caller's. What follows is None until the run is assessed: the mean square residual on
+    points that were not trained on, the error against a reference, the error that the residual implies with its bound,
+    the time until which the solution is accurate, a verdict, and the estimates of unknowns.
     """
 
     problem: str

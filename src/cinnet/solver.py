@@ -222,8 +222,8 @@ def extension(
 def load(folder: str | Path, problem: EvolutionProblem | None = None, **settings: Any) -> Solution:
     """A finished run from its folder.
 
-    The problem is found by name if it is built in, else it must be given, as must settings that are objects of your own:
-    `load(folder, MyProblem(), network=my_network)`.
+    The problem is found by name if it is built in, else it must be given, and so must settings that are objects of your
+    own: `load(folder, MyProblem(), network=my_network)`.
     """
     folder = Path(folder)
     result = RunResult.from_json(read_json(folder / RESULT_FILE))

@@ -79,7 +79,7 @@ def _summarize_cell(cell: Cell, planned: Sequence[Planned], root: Path) -> dict[
         "steps": [result["steps"] for _, result in results],
         "held_out_residuals": [_finite(result["held_out_residual"]) for _, result in results],
         "wall_seconds": [result["wall_seconds"] for _, result in results],
-        "gemm_seconds": [result["gemm_seconds"] for _, result in results],
+        "gemm_seconds": [result["notes"]["gemm_seconds"] for _, result in results],
         "failures": [
             {"seed": seed, "type": failure["type"], "message": failure["message"]}
             for seed, _, failure in found

@@ -14,13 +14,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cinnet import solver as runs
+from cinnet import solver
 from cinnet.config.presets import resolve_settings
 from cinnet.config.settings import Settings
 from cinnet.problems import PROBLEMS
 from cinnet.reference import reference_solution
-from cinnet.storage import run_folder as folders
+from cinnet.machine import gemm_seconds
+from cinnet.storage import run_folder
 from cinnet.storage.files import write_json
+
+from cinnet.training import TrainingView
 
 from .cells import Cell, Experiment
 
@@ -91,7 +94,7 @@ def expand(
 
 def _expand_cell(cell: Cell, preset: str, seeds: Sequence[int], changes: Changes) -> list[Planned]:
     problem = PROBLEMS[cell.problem](**cell.parameters)
-    description = folders.describe(problem)
+    description = run_folder.describe(problem)
     overrides = dict(cell.overrides) | dict(changes.settings)
     settings = resolve_settings(problem, cell.method, preset, 0, cell.grid, **overrides)
     if changes.steps is not None:
@@ -102,7 +105,7 @@ def _expand_cell(cell: Cell, preset: str, seeds: Sequence[int], changes: Changes
         own = dataclasses.replace(settings, seed=seed)
         # Through JSON, so that a run is the same data here, in a worker and in a file.
         content = json.loads(json.dumps(own.to_json()))
-        name = f"{folders.run_name(cell.problem, own)}-{content_hash(description, content, cell.budget)}"
+        name = f"{run_folder.run_name(cell.problem, own)}-{content_hash(description, content, cell.budget)}"
         planned.append(Planned(cell, seed, Run(name, description, content, cell.budget)))
     return planned
 
@@ -121,10 +124,10 @@ def distinct_runs(planned: Iterable[Planned]) -> list[Run]:
 def read_result(folder: Path) -> dict[str, Any] | None:
     """The result of a finished run; None for one that is new, unfinished, interrupted or failed."""
     try:
-        result = json.loads((folder / folders.RESULT_FILE).read_text())
+        result = json.loads((folder / run_folder.RESULT_FILE).read_text())
     except FileNotFoundError:
         return None
-    return None if result["status"] == "interrupted" else result
+    return None if result["status"] == "interrupted" or result["verdict"] is None else result
 
 
 def read_failure(folder: Path) -> dict[str, Any] | None:
@@ -150,7 +153,7 @@ def prepare_references(all_runs: Iterable[Run], progress: Callable[[str], None] 
     """Compute the references that are not in the cache, once, so that no two workers do."""
     problems = {json.dumps(run.problem, sort_keys=True): run.problem for run in all_runs}
     for description in problems.values():
-        problem = folders.described_problem(description)
+        problem = run_folder.described_problem(description)
         if problem.box.periodic:
             reference_solution(problem, progress=progress)
 
@@ -163,7 +166,7 @@ def perform(content: Mapping[str, Any], root: str) -> dict[str, Any]:
     """
     run = Run(**content)
     folder = Path(root) / run.name
-    with folders.held(folder, wait=True):
+    with run_folder.held(folder, wait=True):
         if read_result(folder) is None:
             return _train(run, folder)
     return {"name": run.name, "state": "finished"}
@@ -172,13 +175,14 @@ def perform(content: Mapping[str, Any], root: str) -> dict[str, Any]:
 def _train(run: Run, folder: Path) -> dict[str, Any]:
     (folder / FAILURE_FILE).unlink(missing_ok=True)
     try:
-        solution = runs.run(
-            folders.described_problem(run.problem),
+        solution = solver.run(
+            run_folder.described_problem(run.problem),
             Settings.from_json(run.settings),
             budget=run.budget,
             folder=folder,
-            watch=_reporter(folder),
-            unit_seconds=_unit_seconds() if run.unit_seconds is None else run.unit_seconds,
+            callbacks=(_reporter(folder),),
+            assess=True,
+            notes={"gemm_seconds": _unit_seconds() if run.unit_seconds is None else run.unit_seconds},
         )
     except Exception as error:
         return record_failure(run, folder, type(error).__name__, str(error))
@@ -195,21 +199,21 @@ def record_failure(run: Run, folder: Path, kind: str, message: str) -> dict[str,
 
 @cache
 def _unit_seconds() -> float:
-    return runs.gemm_seconds()
+    return gemm_seconds()
 
 
-def _reporter(folder: Path) -> Callable[[dict[str, float]], None]:
-    """A watcher that leaves the last record in a file now and then, which any process can show."""
+def _reporter(folder: Path) -> Callable[[TrainingView], None]:
+    """A callback that leaves the last record in a file now and then, which any process can show."""
     reported = 0.0
 
-    def report(record: dict[str, float]) -> None:
+    def report(view: TrainingView) -> None:
         nonlocal reported
         if time.monotonic() - reported < _SECONDS_BETWEEN_REPORTS:
             return
         reported = time.monotonic()
         # Not worth the wait for the disk: the file is for the eye and is deleted when the run ends.
         temporary = folder / f".{PROGRESS_FILE}"
-        temporary.write_text(json.dumps(record))
+        temporary.write_text(json.dumps(dict(view.record)))
         temporary.replace(folder / PROGRESS_FILE)
 
     return report

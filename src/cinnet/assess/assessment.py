@@ -17,7 +17,7 @@ from .diagnostics import Diagnostics, diagnose
 from .error_estimate import ErrorEstimate, error_estimate
 from .inference import Estimate, estimates, known_problem
 from .metrics import residual_over_time
-from .verdict import Facts, Verdict, judge
+from .verdict import Facts, Verdict, judge, recent_decrease
 
 _FAILURES = (ArithmeticError, RuntimeError, ValueError, np.linalg.LinAlgError)  # of numerics, not of programs
 
@@ -61,8 +61,8 @@ def assess(
 ) -> Assessment:
     """Assess a network as the solution of a problem.
 
-    `held_out` are points that were not trained on, and `objective` is that of training where the problem has unknowns. A
-    reference that fails is a sentence in the verdict, never an error.
+    `held_out` are points that were not trained on, and `objective` is that of training where the problem has unknowns.
+    A reference that fails is a sentence in the verdict, never an error.
     """
     say = progress or (lambda message: None)
     say("residual between the training points")
@@ -83,7 +83,7 @@ def assess(
         estimate=estimate,
         trained_residual=result.final.get("residual"),
         held_out_residual=residual,
-        losses=tuple(record["loss"] for record in records if record.get("window") == result.final.get("window")),
+        recent_decrease=recent_decrease(records),
         steps=result.steps,
         planned_steps=result.planned_steps,
         windows=result.windows,

@@ -3,8 +3,6 @@
 A run folder keeps them, so that reports need neither the network nor the code of the problem.
 """
 
-import io
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +16,10 @@ from ..networks import CinNet, Network, Windows
 from ..networks.wrapper import innermost
 from ..problems.base import EvolutionProblem
 from ..reference import KnownSolution
-from ..storage.files import write_atomically
+from ..storage.files import StorageError, read_arrays_of, write_arrays
 from .metrics import invariants, relative_error_over_time, residual_over_time
 
-DIAGNOSTICS_FILE = "diagnostics.npz"
-_FORMAT_VERSION = 1
+_KIND, _FORMAT_VERSION = "diagnostics", 2
 _SHOWN = {0: (201, ()), 1: (101, (257,)), 2: (21, (65, 65)), 3: (11, (33, 33))}
 _RESIDUAL_POINTS = {0: 1, 1: 512, 2: 64, 3: 16}
 
@@ -81,33 +78,26 @@ class Diagnostics:
         if fields.reference is not None and self.error is not None:
             arrays |= {"reference": fields.reference, "error": self.error}
         header = {
-            "version": _FORMAT_VERSION,
             "components": fields.components,
             "axes": fields.axes,
             "num_gates": len(self.gates),
             "invariants": {name: one.conserved for name, one in self.invariants.items()},
         }
-        buffer = io.BytesIO()
-        text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-        np.savez_compressed(buffer, allow_pickle=False, header=text, **arrays)
-        write_atomically(path, buffer.getvalue())
+        write_arrays(path, _KIND, _FORMAT_VERSION, header, arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Diagnostics":
-        """Diagnostics from a file; raises a ValueError that names it if it is missing or damaged."""
+        """Diagnostics from a file; raises an error that names it if it is missing or damaged."""
+        if not path.exists():
+            raise StorageError(f"{path} does not exist; `cinnet resume {path.parent}` makes it.")
+        header, arrays = read_arrays_of(path, _KIND, _FORMAT_VERSION)
         try:
-            with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-                return cls._from_arrays(dict(file))
-        except FileNotFoundError:
-            raise ValueError(f"{path} does not exist; `cinnet resume {path.parent}` makes it.") from None
-        except Exception as error:  # a damaged archive raises whatever its first wrong byte leads to
-            raise ValueError(f"{path} is damaged ({type(error).__name__}: {error}).") from None
+            return cls._from_arrays(header, arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(f"{path} is not what a run writes ({type(error).__name__}: {error}).") from None
 
     @classmethod
-    def _from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Diagnostics":
-        header: dict[str, Any] = json.loads(bytes(arrays["header"]))
-        if header["version"] != _FORMAT_VERSION:
-            raise ValueError(f"format version {header['version']} is not {_FORMAT_VERSION}")
+    def _from_arrays(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "Diagnostics":
         return cls(
             fields=Fields(
                 components=tuple(header["components"]),

@@ -63,9 +63,9 @@ def load_problem(text: str) -> Any:
     """The problem that a name or path/to/file.py:ClassName stands for; runs the user's file in the latter case."""
     own = _file_and_class(text)
     if own is None:
-        from ..solver import named_problem
+        from ..solver import as_problem
 
-        return named_problem(text)
+        return as_problem(text)
     from ..problems.base import EvolutionProblem
 
     path, name = own

@@ -37,7 +37,7 @@ def doctor(as_json: bool) -> None:
     import jax.numpy as jnp
 
     from ..reference import cache_directory
-    from ..solver import gemm_seconds
+    from ..machine import gemm_seconds
 
     seconds = gemm_seconds()
     cache = cache_directory()

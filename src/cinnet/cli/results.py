@@ -35,7 +35,7 @@ def evaluate(run: Path, times, xs, ys, zs, derivative, problem, output: Path | N
     with friendly_errors():
         values = solution.derivative(derivative, *grid)
         components = solution.problem.outputs
-        columns = values.reshape(-1, len(components))
+        columns = solution.problem.parted(values).reshape(-1, len(components))
         suffix = f"_{derivative}" if derivative else ""
         table = np.column_stack([*(axis.ravel() for axis in grid), columns])
         header = ",".join([*given, *(f"{name}{suffix}" for name in components)])
@@ -71,27 +71,39 @@ def _numbers(text: str, name: str) -> list[float]:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def compare(runs: tuple[Path, ...], as_json: bool) -> None:
     """A table of finished runs, the most accurate first."""
+    from ..result import RunResult
+    from ..storage.files import read_json
+    from ..storage.run_folder import RESULT_FILE
+
     rows = []
     for folder in runs:
-        try:
-            result = json.loads((folder / "result.json").read_text())
-        except FileNotFoundError:
-            raise click.UsageError(f"{str(folder)!r} is not finished; go on with: cinnet resume {folder}") from None
-        except (OSError, ValueError) as error:
-            raise click.UsageError(f"{str(folder / 'result.json')!r} cannot be read: {error}") from None
-        rows.append({"run": str(folder), **result})
-    rows.sort(key=lambda row: (row["relative_l2_error"] is None, row["relative_l2_error"], row["held_out_residual"]))
+        if not (folder / RESULT_FILE).exists():
+            click.echo(f"{folder} is not finished and is left out; go on with: cinnet resume {folder}", err=True)
+            continue
+        with friendly_errors():
+            rows.append({"run": str(folder), **RunResult.from_json(read_json(folder / RESULT_FILE)).to_json()})
+    if not rows:
+        raise click.UsageError("none of these runs is finished.")
+    rows.sort(key=lambda row: tuple(_or_infinity(row[name]) for name in ("relative_l2_error", "held_out_residual")))
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
     width = max(len(row["run"]) for row in rows)
     click.echo(f"{'run':{width}} {'error':>9} {'held-out':>9} {'seconds':>8} {'steps':>7} {'parameters':>10} status")
     for row in rows:
-        error = "unknown" if row["relative_l2_error"] is None else f"{row['relative_l2_error']:.2e}"
+        error, held_out = (_or_unknown(row[name]) for name in ("relative_l2_error", "held_out_residual"))
         click.echo(
-            f"{row['run']:{width}} {error:>9} {row['held_out_residual']:9.1e} {row['wall_seconds']:8.0f} "
+            f"{row['run']:{width}} {error:>9} {held_out:>9} {row['wall_seconds']:8.0f} "
             f"{row['steps']:7} {row['parameters']:10} {row['status']}"
         )
+
+
+def _or_infinity(value: float | None) -> float:
+    return float("inf") if value is None else value
+
+
+def _or_unknown(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2e}"
 
 
 @click.command(
@@ -112,7 +124,8 @@ def report(runs: tuple[Path, ...], output: Path | None, animation: bool) -> None
     import matplotlib
 
     matplotlib.use("Agg")
-    from ..assess.diagnostics import DIAGNOSTICS_FILE, Diagnostics
+    from ..assess.diagnostics import Diagnostics
+    from ..storage.run_folder import DIAGNOSTICS_FILE
     from ..view.animation import animate
     from ..view.report import write_report
 

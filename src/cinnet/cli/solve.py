@@ -13,9 +13,21 @@ import click
 from ..config.settings import METHODS, PRESETS, Settings
 from .common import ProblemChoice, RunFolder, friendly_errors, load_problem, load_run
 
-_OWN_FLAGS = ("method", "preset", "seed", "num_times", "num_points", "stages", "network")
+_OWN_FLAGS = ("method", "preset", "seed", "num_times", "num_points", "stages", "network", "strategies", "extra_terms")
+REPORT_FILE = "report.html"
 FLAGGED = [one for one in dataclasses.fields(Settings) if one.name not in _OWN_FLAGS]
 _STATUS_EXIT_CODES = {"non-finite": 1, "interrupted": 130}
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """The flags that commands which train have in common."""
+
+    checkpoint_seconds: float = 20.0
+    tensorboard: bool = False
+    no_reference: bool = False
+    no_report: bool = False
+    as_json: bool = False
 
 
 class SettingValue(click.ParamType):
@@ -68,12 +80,12 @@ Examples:
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Run folder; an existing run goes on.")
 @click.option("--checkpoint-seconds", type=click.FloatRange(min=0), default=20.0, show_default=True)
 @click.option("--tensorboard", is_flag=True, help="Log to RUN/tensorboard; needs the extra `tensorboard`.")
+@click.option("--no-reference", is_flag=True, help="Do not compare with a reference.")
+@click.option("--no-report", is_flag=True, help="Train and save only: no errors, figures or report.")
 @click.option("--dry-run", is_flag=True, help="Print the settings, sizes, memory and time; train nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @setting_flags
-def solve(
-    problem, budget, optimizer, steps, config, output, checkpoint_seconds, tensorboard, dry_run, as_json, **flags
-) -> None:
+def solve(problem, budget, optimizer, steps, config, output, dry_run, **flags) -> None:
     """Solve PROBLEM with a physics-informed network and draw the solution.
 
     PROBLEM is a built-in name (see `cinnet list`) or a class of your own as path/to/file.py:ClassName.
@@ -81,14 +93,15 @@ def solve(
     from ..storage.run_folder import run_name
 
     equation = load_problem(problem)
+    options = RunOptions(**{f.name: flags.pop(f.name) for f in dataclasses.fields(RunOptions)})
     choices = ({} if config is None else _read_toml(config)) | {k: v for k, v in flags.items() if v is not None}
     budget = choices.pop("budget", None) if budget is None else budget
     settings = _resolve(equation, choices, optimizer, steps)
     if dry_run:
-        _describe(equation, settings, as_json)
+        _describe(equation, settings, options.as_json)
         return
     folder = output or Path("runs") / run_name(problem.rpartition(":")[2], settings)
-    _train(problem, equation, settings, folder, budget, checkpoint_seconds, tensorboard, as_json)
+    _train(problem, equation, settings, folder, budget, options)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -102,27 +115,20 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _resolve(equation, choices: dict[str, Any], optimizer: str | None, steps: int | None) -> Settings:
-    from ..config.presets import check_stage, resolve_settings
+    from ..config.presets import resolve_settings
     from ..config.settings import Stage
 
     with friendly_errors():
         if "stages" in choices:
             choices = choices | {"stages": tuple(Stage(**stage) for stage in choices["stages"])}
-        settings = resolve_settings(equation, **choices)
-        stages = settings.stages
-        if optimizer is not None:
-            stages = (Stage(optimizer, stages[-1].steps),)
-            check_stage(stages[0])
-        if steps is not None:
-            stages = (*stages[:-1], dataclasses.replace(stages[-1], steps=steps))
-        return dataclasses.replace(settings, stages=stages)
+        return resolve_settings(equation, **choices, optimizer=optimizer, steps=steps)
 
 
 def _describe(equation, settings: Settings, as_json: bool) -> None:
-    from ..training.forecast import estimate
+    from ..training.forecast import forecast
 
     with friendly_errors():
-        sizes = estimate(equation, settings)
+        sizes = forecast(equation, settings)
     if as_json:
         click.echo(json.dumps({"settings": settings.to_json(), "estimate": sizes}, indent=2))
         return
@@ -139,14 +145,16 @@ def _describe(equation, settings: Settings, as_json: bool) -> None:
 @click.option("--checkpoint-seconds", type=click.FloatRange(min=0), default=20.0, show_default=True)
 @click.option("--problem", type=ProblemChoice(), help="The problem, where it is not a built-in one.")
 @click.option("--tensorboard", is_flag=True, help="Log to RUN/tensorboard; needs the extra `tensorboard`.")
+@click.option("--no-reference", is_flag=True, help="Do not compare with a reference.")
+@click.option("--no-report", is_flag=True, help="Train and save only: no errors, figures or report.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def resume(run: Path, budget, checkpoint_seconds, problem, tensorboard, as_json) -> None:
+def resume(run: Path, budget, problem, **options) -> None:
     """Go on with the run in a RUN folder where it stopped."""
     from ..storage.run_folder import read_config
 
     with friendly_errors():
         equation, settings = read_config(run, None if problem is None else load_problem(problem))
-    _train(problem or "", equation, settings, run, budget, checkpoint_seconds, tensorboard, as_json)
+    _train(problem or "", equation, settings, run, budget, RunOptions(**options))
 
 
 @click.command(epilog="Example: cinnet extend runs/first --until 2 --output runs/longer")
@@ -155,78 +163,81 @@ def resume(run: Path, budget, checkpoint_seconds, problem, tensorboard, as_json)
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Default: RUN-until-T.")
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Seconds of training at most.")
 @click.option("--problem", type=ProblemChoice(), help="The problem, where it is not a built-in one.")
+@click.option("--no-reference", is_flag=True, help="Do not compare with a reference.")
+@click.option("--no-report", is_flag=True, help="Train and save only: no errors, figures or report.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def extend(run: Path, until: float, output, budget, problem, as_json) -> None:
+def extend(run: Path, until: float, output, budget, problem, **options) -> None:
     """Carry the solution in a RUN folder on to a later time, without solving again what is solved."""
     from ..solver import extension
 
     solution = load_run(run, problem)
     with friendly_errors():
-        equation, settings, pieces = extension(solution, until)
+        equation, settings, *solved = extension(solution, until)
     folder = output or run.with_name(f"{run.name}-until-{until:g}")
-    _train(problem or "", equation, settings, folder, budget, 20.0, False, as_json, pieces)
+    _train(problem or "", equation, settings, folder, budget, RunOptions(**options), *solved)
 
 
 def _train(
-    problem: str,
-    equation,
-    settings: Settings,
-    folder: Path,
-    budget,
-    checkpoint_seconds,
-    tensorboard,
-    as_json,
-    solved=(),
+    problem: str, equation, settings: Settings, folder: Path, budget, options: RunOptions, solved=(), outcomes=()
 ) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from ..solver import run
-    from ..view.plots import all_figures, save_figures
     from ..view.progress import show_progress
-    from ..view.report import write_report
     from ..view.tensorboard import TensorBoardTracker
 
     with friendly_errors():
-        trackers = [TensorBoardTracker(folder / "tensorboard")] if tensorboard else []
+        trackers = [TensorBoardTracker(folder / "tensorboard")] if options.tensorboard else []
     with (
         friendly_errors(),
         show_progress(f"{equation.name} {settings.method}", settings.total_steps, budget or float("inf")) as display,
     ):
-
-        def watch(record: dict[str, float]) -> None:
-            for one in (display.watch, *trackers):
-                one(record)
-
         solution = run(
             equation,
             settings,
             budget=budget,
             folder=folder,
-            watch=watch,
+            callbacks=(display.watch, *trackers),
+            assess=not options.no_report,
+            reference=not options.no_reference,
             progress=display.say,
-            checkpoint_seconds=checkpoint_seconds,
+            checkpoint_seconds=options.checkpoint_seconds,
             solved=solved,
+            outcomes=outcomes,
         )
-        display.say("figures and report")
-        save_figures(all_figures(solution.diagnostics, solution.records, solution.title), folder)
-        report = write_report([folder], folder / "report.html")
-    result = solution.result
-    if as_json:
-        click.echo(json.dumps(result, indent=2))
+        if not options.no_report:
+            display.say("figures and report")
+            _draw(solution, folder)
+    if options.as_json:
+        click.echo(json.dumps(solution.result.to_json(), indent=2))
     else:
-        click.echo(f"{equation.name}: {result['status']} after {result['steps']} steps, {result['wall_seconds']:.0f} s")
-        click.echo(result["verdict"])
+        _show(solution, folder, problem, not options.no_report)
+    raise SystemExit(_STATUS_EXIT_CODES.get(solution.status, 0))
+
+
+def _draw(solution, folder: Path) -> None:
+    from ..view.plots import all_figures, save_figures
+    from ..view.report import write_report
+
+    save_figures(all_figures(solution.diagnostics, solution.records, solution.title), folder)
+    write_report([folder], folder / REPORT_FILE)
+
+
+def _show(solution, folder: Path, problem: str, has_report: bool) -> None:
+    result = solution.result
+    click.echo(f"{result.problem}: {result.status} after {result.steps} steps, {result.wall_seconds:.0f} s")
+    if has_report:
+        click.echo(solution.verdict)
         for name, one in solution.estimates.items():
             click.echo(f"{name}: {one}")
-        click.echo(f"report:  {report}  (open it in a browser)\nfigures: {folder}/*.png and *.pdf")
-        own = f" --problem {problem}" if ":" in problem else ""
-        click.echo(f"next:    {_next_command(equation, folder, result['status'])}{own}")
-    raise SystemExit(_STATUS_EXIT_CODES.get(result["status"], 0))
+        click.echo(f"report:  {folder / REPORT_FILE}  (open it in a browser)\nfigures: {folder}/*.png and *.pdf")
+    own = f" --problem {problem}" if ":" in problem else ""
+    click.echo(f"next:    {_next_command(solution.problem, folder, result.status)}{own}")
 
 
 def _next_command(equation, folder: Path, status: str) -> str:
-    if status == "interrupted":
+    if status in ("interrupted", "time-limit"):
         return f"cinnet resume {folder}"
     interval, box = equation.interval, equation.box
     places = "".join(f" --{axis}={one.lower}:{one.upper}:5" for axis, one in zip(box.names, box.axes, strict=True))

@@ -53,13 +53,9 @@ class Stage:
             raise ValueError(f"Stage(options={dict(self.options)}): an optimizer object has its options already.")
 
 
-def _setting(help: str, **default: Any) -> Any:
-    return field(metadata={"help": help}, **default)
-
-
-def _object(help: str, **default: Any) -> Any:
-    """A setting that also takes an object of the user's own."""
-    return field(metadata={"help": help, "takes_objects": True}, **default)
+def _setting(help: str, takes_objects: bool = False, **default: Any) -> Any:
+    """A setting with a line of help, which may also be an object of the user's own."""
+    return field(metadata={"help": help, "takes_objects": takes_objects}, **default)
 
 
 @dataclass(frozen=True)
@@ -77,11 +73,11 @@ class Settings:
     seed: int = _setting("seed of parameters and random points")
     num_times: int = _setting("N_t, time levels after t0")
     num_points: int = _setting("N_x, spatial points in all")
-    sampling: Any = _object("uniform-grid or latin-hypercube")
+    sampling: Any = _setting("uniform-grid or latin-hypercube", takes_objects=True)
     include_start: bool = _setting("enforce the residual at t0 too")
-    network: Any = _object("cinnet or mlp")
+    network: Any = _setting("cinnet or mlp", takes_objects=True)
     hidden: tuple[int, ...] = _setting("widths of the hidden layers")
-    activation: Any = _object("tanh or sin")
+    activation: Any = _setting("tanh or sin", takes_objects=True)
     harmonics: tuple[int, ...] = _setting("harmonics of the periodic embedding, one number for each periodic axis")
     tensor: str = _setting("products of harmonics in two and three dimensions: paper or complete")
     exploit_symmetry: bool = _setting("build the symmetries of the problem into the network")
@@ -99,12 +95,12 @@ class Settings:
     exact_boundary: bool = _setting("boundary values and insulated ends by construction", default=False)
     resample_every: int | None = _setting("steps after which columns are drawn anew by residual", default=None)
     balance_every: int | None = _setting("steps after which weights move to equal gradient norms", default=None)
-    strategies: tuple[Any, ...] = _object("what else changes the objective while training goes on", default=())
-    extra_terms: tuple[Any, ...] = _object("further terms of the loss", default=())
+    strategies: tuple[Any, ...] = _setting("what else changes the objective while training goes on", takes_objects=True, default=())
+    extra_terms: tuple[Any, ...] = _setting("further terms of the loss", takes_objects=True, default=())
     memory_gigabytes: float = _setting("above this Levenberg-Marquardt works without matrices", default=4.0)
     num_mesh_intervals: int | None = _setting("N_s, intervals of the temporal mesh", default=None)
-    quadrature: Any = _object("left-rectangle, product-constant or product-linear", default=None)
-    temporal_weight: Any = _object("exponent q of the temporal weight", default=None)
+    quadrature: Any = _setting("left-rectangle, product-constant or product-linear", takes_objects=True, default=None)
+    temporal_weight: Any = _setting("exponent q of the temporal weight", takes_objects=True, default=None)
     gate: str | None = _setting("learnable or fixed", default=None)
 
     def __post_init__(self):

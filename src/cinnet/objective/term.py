@@ -21,9 +21,9 @@ Rebuild = Callable[[Float[Array, " parameters"]], Network]
 class Term(eqx.Module):
     """One term of the loss: a mean square at each of its time levels.
 
-    `weight` is what it counts in the loss where nobody says otherwise. A `causal` term takes part in the causal order: it is weighted
-    down while earlier times are wrong. An `enforced` one is a part of the problem (equation, initial and boundary
-    values), not data or belief.
+    `weight` is what it counts in the loss where nobody says otherwise. A `causal` term takes part in the causal order:
+    it is weighted down while earlier times are wrong. An `enforced` one is a part of the problem (equation, initial and
+    boundary values), not data or belief.
     """
 
     name: eqx.AbstractVar[str]

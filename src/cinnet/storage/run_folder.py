@@ -66,7 +66,7 @@ def run_name(problem: str, settings: Settings) -> str:
 
 
 def configuration(problem: EvolutionProblem, settings: Settings) -> dict[str, Any]:
-    """What `config.json` holds: all that decides a run, and which settings need their author's code to be made again."""
+    """What `config.json` holds: all that decides a run, and which settings only their author's code can make again."""
     content = settings.to_json()
     own = sorted(name for name, value in content.items() if needs_code(value))
     return {"problem": describe(problem), "settings": content, **({"needs_code": own} if own else {})}

@@ -22,8 +22,8 @@ class Context:
     """The present place in a run: problem, settings, phase and window, the step that was just made.
 
     `losses` is the value of the loss after this step where it was recorded, else None. `points` are all columns at the
-    times of the present phase, `chosen(points)` those columns that the phase uses, and `build(points)` makes an objective
-    on any.
+    times of the present phase, `chosen(points)` those columns that the phase uses, and `build(points)` makes an
+    objective on any.
     """
 
     problem: EvolutionProblem

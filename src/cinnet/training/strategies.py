@@ -1,4 +1,4 @@
-"""What changes the objective while training goes on: windows, horizons, causal weights, balanced weights, new columns."""
+"""What changes the objective while training goes on: windows, horizons, causal and balanced weights, new columns."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,8 +24,8 @@ class Strategy(eqx.Module):
     """Changes what is minimised; derive your own and override what you need.
 
     `plan` changes the phases of a run before it starts. `init` gives the strategy's state at the beginning of every
-    window, a pytree of arrays that checkpoints keep. `apply` makes a new objective what the state says, whenever one was
-    built: at the start of a phase and after a resume. `after_step` sees every step and gives the objective and the
+    window, a pytree of arrays that checkpoints keep. `apply` makes a new objective what the state says, whenever one
+    was built: at the start of a phase and after a resume. `after_step` sees every step and gives the objective and the
     state for the next one. Weights and epsilon that it changes stay until the window ends; everything else that an
     objective should keep must come from `apply`.
 

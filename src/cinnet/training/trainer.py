@@ -236,7 +236,8 @@ class Trainer:
         stalls.see(record)
         window = stepper.window
         view = TrainingView(self.position.step, record, stepper.state.network, window.start, window.end)
-        return losses, any([callback(view) is True for callback in self.callbacks])
+        answers = [callback(view) for callback in self.callbacks]
+        return losses, any(answer is True for answer in answers)
 
     def _record(self, info: StepInfo, losses: LossValue, held_out: Objective) -> dict[str, float]:
         stepper, window = self.stepper, self.stepper.window

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..assess.diagnostics import Diagnostics, OverTime
-from ..objective.objective import term_names
+from ..training.records import term_names
 from .style import COLOURS, PREDICTION_LINE, REFERENCE_LINE, STYLE
 
 _TRAINING_CURVES = {"loss": "training loss", "held_out_residual": "held-out residual"}

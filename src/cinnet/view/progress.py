@@ -1,20 +1,21 @@
 """What a person sees while training: how far, loss, error, time left. Silent when output is not a terminal."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ..objective.objective import term_names
+from ..training.callbacks import TrainingView
+from ..training.records import term_names
 
 
 @dataclass(frozen=True)
 class Display:
-    """`watch` shows a record of a run, `say` a line on what is done."""
+    """`watch` is a callback that shows a run's records, `say` shows a line on what is done."""
 
-    watch: Callable[[dict[str, float]], None]
+    watch: Callable[[TrainingView], None]
     say: Callable[[str], None]
 
 
@@ -25,7 +26,7 @@ def show_progress(
     """A display of a run's records; its bar is the share of steps or seconds used."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        yield Display(lambda record: None, lambda message: None)
+        yield Display(lambda view: None, lambda message: None)
         return
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -38,14 +39,15 @@ def show_progress(
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title, total=1.0, state="compiling")
 
-        def watch(record: dict[str, float]) -> None:
+        def watch(view: TrainingView) -> None:
+            record = view.record
             used = max(record["step"] / total_steps, record["seconds"] / budget_seconds)
             progress.update(task, completed=min(used, 1.0), state=describe_record(record))
 
         yield Display(watch, lambda message: progress.update(task, state=message))
 
 
-def describe_record(record: dict[str, float]) -> str:
+def describe_record(record: Mapping[str, float]) -> str:
     """One line on the state of training."""
     terms = term_names(record)
     parts = [f"step {record['step']:.0f}", f"loss {record['loss']:.2e}", *(f"{n} {record[n]:.0e}" for n in terms)]

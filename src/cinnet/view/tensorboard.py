@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from ..training.callbacks import TrainingView
+
 
 class TensorBoardTracker:
-    """Writes every number of a record as a scalar of that step; give it to `solve` as `watch`.
+    """Writes every number of a record as a scalar of that step; give it to `solve` as a callback.
 
     Needs the extra `tensorboard`: TensorBoardX writes the same files as TensorFlow's writer and is small.
     """
@@ -19,9 +21,9 @@ class TensorBoardTracker:
         self._open = lambda: SummaryWriter(str(folder))
         self._writer = None
 
-    def __call__(self, record: dict[str, float]) -> None:
+    def __call__(self, view: TrainingView) -> None:
         self._writer = self._writer or self._open()  # only now, so that a run that is refused leaves nothing
-        for name, value in record.items():
+        for name, value in view.record.items():
             if name != "step":
-                self._writer.add_scalar(name.replace(" ", "_"), value, int(record["step"]))
+                self._writer.add_scalar(name.replace(" ", "_"), value, view.step)
         self._writer.flush()

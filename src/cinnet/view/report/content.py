@@ -2,17 +2,15 @@
 
 import base64
 import io
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...assess.diagnostics import DIAGNOSTICS_FILE, Diagnostics
-from ...storage.checkpoint import CheckpointError
-from ...storage.run_folder import CONFIG_FILE, RESULT_FILE, read_json
-from ...training.trainer import METRICS_FILE
+from ...assess.diagnostics import Diagnostics
+from ...storage.files import StorageError, read_json
+from ...storage.run_folder import CONFIG_FILE, DIAGNOSTICS_FILE, METRICS_FILE, RESULT_FILE, load_records
 
 _MOST_RECORDS = 2000
 
@@ -22,7 +20,7 @@ def read_run(folder: Path) -> dict[str, Any]:
     try:
         return _read_run(folder)
     except (KeyError, TypeError) as error:
-        raise CheckpointError(f"what {folder} holds is not that of a run ({type(error).__name__}: {error}).") from None
+        raise StorageError(f"what {folder} holds is not that of a run ({type(error).__name__}: {error}).") from None
 
 
 def _read_run(folder: Path) -> dict[str, Any]:
@@ -80,7 +78,7 @@ def _encoded(values: np.ndarray) -> str:
 
 
 def _read_records(path: Path) -> list[dict[str, float]]:
-    records = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    records = load_records(path)
     step = max(1, -(-len(records) // _MOST_RECORDS))
     return records[::step] if not records or records[-1] in records[::step] else [*records[::step], records[-1]]
 
