@@ -52,20 +52,18 @@ def bounded_compilation_cache():
 
 @pytest.fixture(autouse=True, scope="session")
 def machine_measured_once():
-    """Every run measures the machine's speed for some seconds; here once for all of them."""
-    import cinnet.solver
+    """A forecast measures the machine's speed for some seconds; here once for all of them."""
     import cinnet.training.forecast
 
-    measured = functools.cache(cinnet.solver.gemm_seconds)
+    measured = functools.cache(cinnet.training.forecast.gemm_seconds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cinnet.solver, "gemm_seconds", measured)
         patch.setattr(cinnet.training.forecast, "gemm_seconds", measured)
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def coarse_error_equation():
-    """Every run estimates its error; the grids of the tests' problems need no fine one."""
+    """Assessments estimate errors; the problems of the tests need no fine grid for it."""
     import cinnet.assess.error_estimate
 
     with pytest.MonkeyPatch.context() as patch:
