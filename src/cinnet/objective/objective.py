@@ -94,15 +94,14 @@ class Objective(eqx.Module):
         interior = resolve_engine(engine, problem.box, points.counts)
         at_conditions = JetEngine() if interior.couples_columns else interior
         at_start = dataclasses.replace(points, times=np.array([start]))
-        problem_at_guess = problem.with_guesses()
         terms: list[tuple[str, Operator, Engine, TrainingPoints, float]] = []
         terms.append(("initial", AllComponents(len(problem.outputs)), at_conditions, at_start, weights.initial))
         terms.append(("residual", problem.residual_operator, interior, points, weights.residual))
-        for condition in problem_at_guess.boundary_faces:
+        for condition, mismatch in problem.boundary_operators:
             face = TrainingPoints(points.times, condition.project(problem.box, points.points))
             before = sum(name.startswith(condition.name) for name, *_ in terms)
             name = f"{condition.name} {before + 1}" if before else condition.name
-            terms.append((name, problem.on_real_fields(condition.mismatch), at_conditions, face, weights.boundary))
+            terms.append((name, mismatch, at_conditions, face, weights.boundary))
         targets = {"initial": initial or problem.initial_values}
         enforced = [
             Term(name, operator, problem, network, engine, where, memory_limit, targets.get(name), delay)

@@ -73,12 +73,11 @@ def configuration(problem: EvolutionProblem, settings: Settings) -> dict[str, An
 
 def describe(problem: EvolutionProblem) -> dict[str, Any]:
     """A problem as data: its name and the values of its parameters."""
-    values = {f.name: getattr(problem, f.name) for f in dataclasses.fields(problem)}
     names = {cls: name for name, cls in PROBLEMS.items()}
     return {
-        "name": names.get(problem.stated_class, problem.name),
+        "name": names.get(type(problem), problem.name),
         **({"until": problem.interval.end} if problem.is_extended else {}),
-        "parameters": {name: _describe_value(value) for name, value in values.items() if name != "observations"},
+        "parameters": {name: _describe_value(value) for name, value in problem.parameters.items()},
         **({"observations": [one.digest for one in problem.observations]} if problem.observations else {}),
     }
 
