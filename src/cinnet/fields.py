@@ -267,13 +267,16 @@ def _complex_field(real: Field, imag: Field) -> Field:
     return Field(real._dimension, derivative)
 
 
-def split_complex(results: Any) -> list[Array]:
-    """One or several results as real numbers, a complex one as two."""
+def split_complex(results: Any, is_complex: tuple[bool, ...] = ()) -> list[Array]:
+    """One or several results as real numbers: two for a complex one, and for one that stands for a complex one."""
     results = results if isinstance(results, tuple | list) else (results,)
     arrays = [jnp.asarray(result.value if isinstance(result, Field) else result) for result in results]
-    return [
-        part for a in arrays for part in ((a.real, a.imag) if jnp.issubdtype(a.dtype, jnp.complexfloating) else (a,))
+    named = itertools.chain(is_complex, itertools.repeat(False))
+    pairs = [
+        (jnp.real(a), jnp.imag(a)) if two or jnp.issubdtype(a.dtype, jnp.complexfloating) else (a,)
+        for a, two in zip(arrays, named, strict=False)
     ]
+    return [part for pair in pairs for part in pair]
 
 
 def _call(operator: Operator, derivative_of: Callable[[int], Callable], components: int, t: Array, x: Array) -> Array:

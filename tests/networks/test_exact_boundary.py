@@ -6,10 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cinnet import Bounded, Box, EvolutionProblem, Periodic, dirichlet, neumann
+from cinnet import Bounded, Box, Complex, EvolutionProblem, Periodic, Unknown, dirichlet, neumann
 from cinnet.config.presets import resolve_settings
 from cinnet.derivatives import JetEngine, NestedEngine
 from cinnet.training.build import build_network
+from cinnet.unknowns import Parameter
 
 
 class Plate(EvolutionProblem):
@@ -101,3 +102,55 @@ def test_errors():
 
     with pytest.raises(ValueError, match="exact_boundary=True: Open has neither"):
         network_of(Open())
+
+
+class Lid(EvolutionProblem):
+    """One end that starts to move, or an unknown one."""
+
+    height: Parameter = 1.0
+
+    space = Bounded(0.0, 1.0)
+
+    @property
+    def boundary(self):
+        return dirichlet("x", "lower"), dirichlet("x", "upper", lambda t, x: self.height * jnp.maximum(t - 0.6, 0.0))
+
+    def residual(self, u, t, x):
+        return u.t - u.xx
+
+    def initial(self, x):
+        return 0.0 * x
+
+
+def test_values_that_change_late_are_seen_to_change():
+    assert network_of(Lid()).varies_in_time
+    with pytest.raises(ValueError, match="windows=2: the boundary values of Lid change in time"):
+        network_of(Lid(), windows=2)
+
+    class Fixed(Lid):
+        boundary = (dirichlet("x", value=lambda t, x: x**2),)
+
+    assert not network_of(Fixed(), windows=2).varies_in_time
+
+
+def test_a_face_with_an_unknown_is_left_to_the_loss():
+    network = network_of(Lid(height=Unknown(1.0))).inner
+    assert [face.side for face in network.faces] == ["lower"]
+
+
+def test_a_real_value_of_a_complex_component_has_no_imaginary_part():
+    class Trapped(EvolutionProblem):
+        space = Bounded(0.0, 1.0)
+        components = (Complex("psi"), "n")
+        boundary = (dirichlet("x", "lower", value=lambda t, x: (2.0, 3.0)), dirichlet("x", "upper", 1.0))
+
+        def residual(self, psi, n, t, x):
+            return 1j * psi.t + psi.xx, n.t - n.xx
+
+        def initial(self, x):
+            return 2.0 - x, 3.0 - 2 * x
+
+    with jax.numpy_dtype_promotion("standard"):
+        network = network_of(Trapped())
+        np.testing.assert_allclose(network(0.3, 0.0), [2.0, 0.0, 3.0], atol=1e-14)
+        np.testing.assert_allclose(network(0.3, 1.0), [1.0, 0.0, 1.0], atol=1e-14)

@@ -83,7 +83,7 @@ def test_the_exact_initial_value_is_exact_and_forgotten():
     with jax.enable_x64(True):
         options = {"hidden": (4,), "harmonics": 2, "dtype": "float64", "key": jax.random.key(0)}
         inner = CinNet(problem.box, problem.interval, num_mesh_intervals=3, **options)
-        network = ExactInitial(inner, problem.initial)
+        network = ExactInitial(inner, problem.initial_at)
         x = np.linspace(-0.9, 0.9, 7)
         for point in x:
             np.testing.assert_allclose(network(0.0, point)[0], problem.initial(point), atol=1e-14)

@@ -93,3 +93,38 @@ def test_complex_equation_without_a_complex_component_is_refused():
 
     with pytest.raises(ValueError, match=r"complex number.*Complex\('psi'\)"):
         Wrong()
+
+
+@pytest.mark.parametrize("exact_initial", [True, False])
+def test_exact_initial_value_has_the_right_parts(exact_initial):
+    problem = FreeParticle()
+    settings = resolve_settings(problem, grid=(4, 8), hidden=(4,), windows=1, exact_initial=exact_initial)
+    network = build_network(problem, settings)
+    expected = np.exp(2j * np.pi * 0.3)
+    gap = np.abs(np.asarray(network(0.0, 0.3)) - [expected.real, expected.imag]).max()
+    assert gap < 1e-6 if exact_initial else gap > 1e-3
+
+
+class RealStart(EvolutionProblem):
+    """A complex component that starts real, beside a real one."""
+
+    space = Periodic(0.0, 1.0)
+    components = (Complex("psi"), "n")
+
+    def residual(self, psi, n, t, x):
+        return 1j * psi.t + psi.xx, n.t
+
+    def initial(self, x):
+        return jnp.cos(2 * jnp.pi * x), x
+
+
+def test_real_initial_value_of_a_complex_component():
+    x = np.array([0.0, 0.1, 0.4])
+    expected = np.stack([np.cos(2 * np.pi * x), 0 * x, x], axis=1)
+    np.testing.assert_allclose(RealStart().initial_values(x[:, None]), expected, atol=1e-15)
+
+    class Single(FreeParticle):
+        def initial(self, x):
+            return 1.0
+
+    np.testing.assert_array_equal(Single().initial_values(x[:, None]), [[1.0, 0.0]] * 3)

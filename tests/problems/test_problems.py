@@ -9,6 +9,7 @@ import pytest
 from cinnet.conditions import BoundaryCondition
 from cinnet.domains import Bounded, Box, Periodic, TimeInterval
 from cinnet.fields import apply_operator, required_derivatives
+from cinnet.observations import Observations
 from cinnet.problems import (
     PROBLEMS,
     AllenCahn,
@@ -276,3 +277,35 @@ def test_mistakes_in_a_problem_are_found_when_it_is_made(changes, error, message
 
 def test_the_valid_variant_is_valid():
     assert variant()().name == "Variant"
+
+
+def test_until_changes_the_interval_and_nothing_else():
+    problem = AllenCahn(diffusivity=0.02)
+    longer = problem.until(2.0)
+    assert type(longer) is AllenCahn
+    assert (longer.interval, longer.parameters) == (TimeInterval(0.0, 2.0), {"diffusivity": 0.02, "reaction": 5.0})
+    assert longer.is_extended
+    assert not problem.is_extended
+    assert longer == AllenCahn(diffusivity=0.02).until(2.0) != problem
+    assert not longer.until(1.0).is_extended
+    assert longer.with_guesses().interval == longer.interval == jax.tree.map(lambda leaf: leaf, longer).interval
+    assert jax.tree.structure(longer) != jax.tree.structure(problem)
+    with pytest.raises(ValueError, match=r"TimeInterval\(0\.0, -1\.0\)"):
+        problem.until(-1.0)
+
+
+def test_until_works_for_a_problem_with_its_own_constructor():
+    class Scaled(AllenCahn):
+        def __init__(self, scale: float):
+            self.diffusivity, self.reaction = 1e-4 * scale, 5.0 * scale
+
+    assert Scaled(2.0).until(0.5).interval.end == 0.5
+    assert Scaled(2.0).until(0.5).reaction == 10.0
+    assert not Scaled(2.0).is_extended
+
+
+def test_until_refuses_to_leave_observations_out():
+    problem = AllenCahn(observations=Observations([0.9], [0.1], [0.0]))
+    assert problem.until(1.5).observations == problem.observations
+    with pytest.raises(ValueError, match=r"observations: t=0\.9 lies outside"):
+        problem.until(0.5)

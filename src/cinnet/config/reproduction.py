@@ -50,14 +50,13 @@ def _flag_value(value: Any) -> str:
 
 
 def _changed_parameters(problem: EvolutionProblem) -> dict[str, Any]:
-    changed = {}
-    for field in dataclasses.fields(problem):
-        value = getattr(problem, field.name)
-        if field.name == "observations":
-            changed |= {"observations": "..."} if value else {}
-        elif not (isinstance(value, int | float) and value == field.default):
-            changed[field.name] = value
-    return changed
+    stated = {field.name: field.default for field in dataclasses.fields(problem)}
+    changed = {
+        name: value
+        for name, value in problem.parameters.items()
+        if not (isinstance(value, int | float) and value == stated[name])
+    }
+    return {**changed, **({"observations": "..."} if problem.observations else {})}
 
 
 def _python_call(problem, settings: Settings, changed: dict[str, Any], parameters: dict[str, Any], usual: bool) -> str:

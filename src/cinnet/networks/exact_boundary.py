@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..conditions import BoundaryCondition, ValueAndSlope
+from ..dataflow import depends_on
 from ..domains import Axis, Box
 from ..fields import MultiIndex, below, split_complex, subtract
 from ..jets import JetSpace
@@ -34,13 +35,21 @@ class ExactBoundary(Wrapper):
     """G(t, x) + D(x) N(t, x), where G has the boundary values and D is zero on these faces and nowhere else.
 
     Along each axis G is linear between the two faces, or constant from one; D is a product of distances to the faces.
+    `is_complex` says for every component whether it has two outputs, its parts; none has if it is empty.
     """
 
     inner: Network
     faces: tuple[BoundaryCondition, ...] = eqx.field(static=True)
+    is_complex: tuple[bool, ...] = eqx.field(static=True)
 
-    def __init__(self, inner: Network, faces: tuple[BoundaryCondition, ...]):
+    def __init__(self, inner: Network, faces: tuple[BoundaryCondition, ...], is_complex: tuple[bool, ...] = ()):
         self.inner, self.faces = inner, faces
+        self.is_complex = is_complex or (False,) * inner.widths[-1]
+
+    @property
+    def varies_in_time(self) -> bool:
+        """Whether the boundary values depend on t, however late."""
+        return depends_on(self.lift, 0, jnp.zeros((), self.dtype), jnp.zeros(self._box.dimension, self.dtype))
 
     @property
     def _box(self) -> Box:
@@ -81,8 +90,8 @@ class ExactBoundary(Wrapper):
 
     def _value(self, face: BoundaryCondition, t: Array, x: Array) -> Float[Array, " outputs"]:
         value = face.value(t, *(x[i] for i in range(x.shape[0]))) if callable(face.value) else face.value
-        parts = jnp.stack([part.astype(self.dtype) for part in split_complex(value)])
-        return jnp.broadcast_to(parts, (self.widths[-1],))
+        values = value if isinstance(value, tuple | list) else (value,) * len(self.is_complex)
+        return jnp.stack([part.astype(self.dtype) for part in split_complex(values, self.is_complex)])
 
     def _distance(self, points: Float[Array, "columns dim"], orders: MultiIndex) -> Float[Array, " columns"]:
         """A derivative of D."""

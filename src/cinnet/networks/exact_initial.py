@@ -34,13 +34,13 @@ class ExactInitial(Wrapper):
     """N(t, x) + exp(-s / 0.05) (g(x) - N(t0, x)) with s = (t - t0) / (T - t0): equal to g at t0 for any N.
 
     Unlike g + s N, which carries every corner of g to all times, the correction and its corners fade within a
-    fraction of the interval, and vanish where N has learned g.
+    fraction of the interval, and vanish where N has learned g. `initial` gives the outputs of g at a point [dim].
     """
 
     inner: Network
-    initial: Callable[..., Any] = eqx.field(static=True)
+    initial: Callable[[Array], Array] = eqx.field(static=True)
 
-    def __init__(self, inner: Network, initial: Callable[..., Any]):
+    def __init__(self, inner: Network, initial: Callable[[Array], Array]):
         self.inner, self.initial = inner, initial
 
     def _fading(self, times) -> Array:
@@ -48,9 +48,7 @@ class ExactInitial(Wrapper):
         return jnp.exp(-elapsed / FADING_TIME)
 
     def _initial(self, x: Float[Array, " dim"]) -> Float[Array, " outputs"]:
-        values = self.initial(*(x[axis] for axis in range(x.shape[0])))
-        values = values if isinstance(values, tuple | list) else (values,)
-        return jnp.stack([jnp.asarray(value, self.dtype) for value in values])
+        return self.initial(x).astype(self.dtype)
 
     def __call__(self, t, x=()):
         point = jnp.atleast_1d(jnp.asarray(x, self.dtype))

@@ -10,7 +10,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..conditions import BoundaryCondition
@@ -18,6 +17,8 @@ from ..domains import Axis, Box, TimeInterval
 from ..fields import MultiIndex, Operator, real_form, required_derivatives, split_complex
 from ..observations import Observations
 from ..unknowns import AnyUnknown, Unknown, UnknownField
+from .checks import check
+from .operators import Boundary, Residual
 
 
 @dataclass(frozen=True)
@@ -39,21 +40,6 @@ class Complex(str):
     """The name of a component with complex values: `components = (Complex("psi"),)`."""
 
 
-class Residual(eqx.Module):
-    """The residual of a problem as an operator on real fields; what is unknown has the value of its coefficients."""
-
-    problem: "EvolutionProblem"
-    coefficients: Mapping[str, Float[Array, " _"]]
-
-    def __call__(self, *arguments: Any) -> Any:
-        known = self.problem.with_unknowns(self.coefficients)
-        return known.on_real_fields(known.residual)(*arguments)
-
-    def bind(self, coefficients: Mapping[str, Float[Array, " _"]]) -> "Residual":
-        """The same with other coefficients."""
-        return Residual(self.problem, coefficients)
-
-
 class EvolutionProblem(eqx.Module):
     """u_t + N[u] = 0 on [t0, T] x box with u(t0) = g and B[u] = h (Eq. pde).
 
@@ -67,7 +53,7 @@ class EvolutionProblem(eqx.Module):
     the error bound where it is known; on periodic boxes it is computed otherwise.
 
     Parameters that are to be learned are given as `Unknown` or `UnknownField`, and what was measured of the solution
-    as `observations`.
+    as `observations`. `until` gives the same problem up to another time.
     """
 
     time: ClassVar[tuple[float, float] | TimeInterval] = (0.0, 1.0)
@@ -77,6 +63,7 @@ class EvolutionProblem(eqx.Module):
     equation: ClassVar[str] = ""
     stability: ClassVar[float | None] = None
     observations: tuple[Observations, ...] = eqx.field(default=(), kw_only=True, converter=_as_tuple, static=True)
+    _end: float | None = eqx.field(default=None, init=False, static=True)  # set by `until`
 
     @abc.abstractmethod
     def residual(self, *arguments: Any) -> Any:
@@ -98,8 +85,8 @@ class EvolutionProblem(eqx.Module):
         return type(self).exact is not EvolutionProblem.exact
 
     def exact_at(self, t: Float[Array, ""], x: Float[Array, " dim"]) -> Float[Array, " components"]:
-        """The exact solution as an array of its components."""
-        return _stacked(self.exact(t, *(x[axis] for axis in range(self.box.dimension))))
+        """The exact solution as an array of its outputs."""
+        return self._split(self.exact(t, *(x[axis] for axis in range(self.box.dimension))))
 
     def invariants(self) -> Mapping[str, Invariant]:
         """Integrals by name that the solution conserves or dissipates."""
@@ -107,6 +94,11 @@ class EvolutionProblem(eqx.Module):
 
     @property
     def interval(self) -> TimeInterval:
+        stated = self._stated_interval
+        return stated if self._end is None else TimeInterval(stated.start, self._end)
+
+    @property
+    def _stated_interval(self) -> TimeInterval:
         return self.time if isinstance(self.time, TimeInterval) else TimeInterval(*self.time)
 
     @property
@@ -116,6 +108,17 @@ class EvolutionProblem(eqx.Module):
     @property
     def name(self) -> str:
         return type(self).__name__
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the author of the problem made parameters of its constructor, by name."""
+        own = {field.name for field in dataclasses.fields(EvolutionProblem)}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in own}
+
+    @property
+    def is_complex(self) -> tuple[bool, ...]:
+        """For every component whether it is named by `Complex`."""
+        return tuple(isinstance(component, Complex) for component in self.components)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -131,9 +134,19 @@ class EvolutionProblem(eqx.Module):
             values = np.stack(parts, axis=-1)
         return values[..., 0] if len(self.components) == 1 else values
 
+    def parted(self, values: np.ndarray) -> Float[np.ndarray, "... outputs"]:
+        """Values of the components, as `joined` gives them, as values of the outputs."""
+        values = values[..., None] if len(self.components) == 1 else values
+        parts = [(v.real, v.imag) if two else (v.real,) for v, two in zip(np.moveaxis(values, -1, 0), self.is_complex)]
+        return np.stack([one for pair in parts for one in pair], axis=-1)
+
     def on_real_fields(self, operator: Operator) -> Operator:
         """An operator on the components as one on the `outputs`."""
-        return real_form(operator, tuple(isinstance(c, Complex) for c in self.components))
+        return real_form(operator, self.is_complex)
+
+    def _split(self, values: Any) -> Float[Array, " outputs"]:
+        """Values of the components at a point as values of the `outputs`."""
+        return jnp.stack(split_complex(values, self.is_complex))
 
     def required_derivatives(self, operator: Operator) -> tuple[frozenset[MultiIndex], int]:
         """The derivatives that an operator on real fields reads, and how many equations it returns."""
@@ -145,10 +158,15 @@ class EvolutionProblem(eqx.Module):
         return Residual(self, self._guesses)
 
     @property
+    def boundary_operators(self) -> list[tuple[BoundaryCondition, Boundary]]:
+        """The condition on every face, and its mismatch as an operator on real fields, with the guesses."""
+        faces = self.with_guesses().boundary_faces
+        return [(face, Boundary(self, number, self._guesses)) for number, face in enumerate(faces)]
+
+    @property
     def unknowns(self) -> dict[str, AnyUnknown]:
         """The parameters that are to be learned, by name."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {name: value for name, value in values.items() if isinstance(value, Unknown | UnknownField)}
+        return {name: one for name, one in self.parameters.items() if isinstance(one, Unknown | UnknownField)}
 
     def with_unknowns(self, coefficients: Mapping[str, Float[Array, " _"]]) -> "EvolutionProblem":
         """The problem with what the coefficients of its unknowns stand for in their place; without observations."""
@@ -168,28 +186,21 @@ class EvolutionProblem(eqx.Module):
     def _replaced(self, **values: Any) -> "EvolutionProblem":
         """A copy with other values of some parameters; unlike the constructor it checks nothing and may be traced."""
         copy = object.__new__(type(self))
-        for field in dataclasses.fields(self):
-            object.__setattr__(copy, field.name, values.get(field.name, getattr(self, field.name)))
+        for name, value in (vars(self) | values).items():
+            object.__setattr__(copy, name, value)
         return copy
 
     def until(self, end: float) -> "EvolutionProblem":
         """The same problem up to another time."""
-        cls = self.stated_class
         interval = TimeInterval(self.interval.start, end)
-        about = {"time": interval, "_states": cls, "__module__": cls.__module__, "__doc__": cls.__doc__}
-        copy = object.__new__(type(cls.__name__, (cls,), about))
-        for field in dataclasses.fields(self):
-            object.__setattr__(copy, field.name, getattr(self, field.name))
-        return copy
-
-    @property
-    def stated_class(self) -> type["EvolutionProblem"]:
-        """The class that states the problem, also where `until` made another one of it."""
-        return getattr(type(self), "_states", type(self))
+        for observed in self.observations:
+            observed.check(interval, self.box)
+        return self._replaced(_end=interval.end)
 
     @property
     def is_extended(self) -> bool:
-        return type(self) is not self.stated_class
+        """Whether `until` gave the problem another end than its class states."""
+        return self.interval != self._stated_interval
 
     @property
     def derivatives(self) -> frozenset[MultiIndex]:
@@ -201,15 +212,15 @@ class EvolutionProblem(eqx.Module):
         """The highest spatial order the residual reads."""
         return max(sum(index[1:]) for index in self.derivatives)
 
+    def initial_at(self, x: Float[Array, " dim"]) -> Float[Array, " outputs"]:
+        """g at one point as an array of its outputs."""
+        return self._split(self.initial(*(x[axis] for axis in range(self.box.dimension))))
+
     def initial_values(
         self, points: Float[np.ndarray, "points dim"] | Float[Array, "points dim"]
-    ) -> Float[Array, "points components"]:
+    ) -> Float[Array, "points outputs"]:
         """g at many points."""
-
-        def at_point(x: Array) -> Array:
-            return _stacked(self.initial(*(x[axis] for axis in range(self.box.dimension))))
-
-        return jax.vmap(at_point)(jnp.asarray(points))
+        return jax.vmap(self.initial_at)(jnp.asarray(points))
 
     @property
     def boundary_faces(self) -> tuple[BoundaryCondition, ...]:
@@ -217,76 +228,4 @@ class EvolutionProblem(eqx.Module):
         return tuple(face for condition in self.boundary for face in condition.faces())
 
     def __check_init__(self):
-        where = f"problem {self.name}"
-        box = self.box
-        if not self.components or len(set(self.components)) != len(self.components):
-            raise ValueError(f"{where}: components={self.components!r} must be distinct names, at least one.")
-        self._check_residual(where)
-        self._check_initial(where, box)
-        guessed = self.with_guesses()
-        for condition in guessed.boundary:
-            if not isinstance(condition, BoundaryCondition):
-                raise TypeError(
-                    f"{where}: boundary holds {condition!r}; use dirichlet, neumann, robin, BoundaryCondition."
-                )
-            condition.check(box)
-        for condition in guessed.boundary_faces:
-            self.required_derivatives(self.on_real_fields(condition.mismatch))
-        for invariant in guessed.invariants().values():
-            self.required_derivatives(self.on_real_fields(invariant.density))
-        for observed in self.observations:
-            observed.check(self.interval, box)
-            self.required_derivatives(self.on_real_fields(observed.operator(self.components)))
-
-    def _check_residual(self, where: str) -> None:
-        _ = self.interval
-        asked, equations = self.required_derivatives(self.residual_operator)
-        if equations != len(self.outputs):
-            raise ValueError(
-                f"{where}: residual returns {equations} equation(s) for {len(self.outputs)} component(s) "
-                f"{self.outputs}; return one for each, as a tuple."
-            )
-        if not any(index[0] for index in asked):
-            raise ValueError(f"{where}: residual never reads u.t, so this is not an evolution equation.")
-
-    def _check_initial(self, where: str, box: Box) -> None:
-        points = box.uniform_grid((_CHECK_POINTS_PER_AXIS,) * box.dimension)
-        try:
-            values = self.initial_values(jnp.asarray(points))
-        except TypeError as error:
-            if not self.unknowns:
-                raise
-            raise ValueError(
-                f"{where}: initial failed with {error}; it must not depend on the unknowns {sorted(self.unknowns)}."
-            ) from None
-        if values.shape[1:] != (len(self.outputs),):
-            raise ValueError(
-                f"{where}: initial returns values of shape {values.shape[1:]} at a point, "
-                f"expected one number for each of the components {self.outputs}."
-            )
-        if isinstance(values, Tracer):
-            return
-        finite = np.isfinite(values).all(axis=-1)
-        if not finite.all():
-            bad = np.flatnonzero(~finite)[0]
-            raise ValueError(
-                f"{where}: the initial value is {np.asarray(values[bad]).tolist()} at {box.names} = "
-                f"{points[bad].tolist()}; it must be finite everywhere in the domain."
-            )
-
-        if self.has_exact_solution and not self.unknowns:
-            exact = jax.vmap(self.exact_at, in_axes=(None, 0))(jnp.asarray(self.interval.start), jnp.asarray(points))
-            gap = np.abs(np.asarray(exact) - np.asarray(values)).max(axis=-1)
-            if not gap.max() <= _EXACT_TOLERANCE * max(1.0, float(np.abs(values).max())):
-                raise ValueError(
-                    f"{where}: exact and initial differ by {gap.max():.1e} at t = {self.interval.start} and "
-                    f"{box.names} = {points[gap.argmax()].tolist()}."
-                )
-
-
-def _stacked(values: Any) -> Array:
-    return jnp.stack(split_complex(values))
-
-
-_CHECK_POINTS_PER_AXIS = 17
-_EXACT_TOLERANCE = 1e-4  # single precision, where the difference may be one of large terms
+        check(self)

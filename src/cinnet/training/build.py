@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..conditions import BoundaryCondition
 from ..config.settings import MEMORY_SETTINGS, Settings
 from ..domains import TimeInterval
 from ..networks import MLP, CinNet, ExactBoundary, ExactInitial, Network, WithUnknowns
@@ -27,7 +28,7 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
     if settings.exact_boundary:
         network = _with_exact_boundary(problem, settings, network)
     if settings.exact_initial:
-        network = ExactInitial(network, problem.initial_at)
+        network = ExactInitial(network, lambda x: problem.initial_at(x))
     if not problem.unknowns:
         return network
     if settings.windows > 1:
@@ -79,12 +80,17 @@ def _own_network(problem: EvolutionProblem, settings: Settings, interval: TimeIn
 
 
 def _mirrored(problem: EvolutionProblem) -> tuple[bool, ...]:
-    return insulated_axes(problem.box, problem.with_guesses().boundary_faces)
+    return insulated_axes(problem.box, _known_faces(problem))
+
+
+def _known_faces(problem: EvolutionProblem) -> tuple[BoundaryCondition, ...]:
+    """The conditions that depend on no unknown."""
+    return tuple(face for face, mismatch in problem.boundary_operators if not mismatch.has_unknowns)
 
 
 def _with_exact_boundary(problem: EvolutionProblem, settings: Settings, network: Network) -> Network:
     """The network with the values on all faces where all components have given ones."""
-    faces = exact_faces(problem.with_guesses().boundary_faces)
+    faces = exact_faces(_known_faces(problem))
     if not faces:
         if any(_mirrored(problem)):
             return network
@@ -92,7 +98,7 @@ def _with_exact_boundary(problem: EvolutionProblem, settings: Settings, network:
             f"exact_boundary=True: {problem.name} has neither faces with values of all components (dirichlet) nor axes "
             "with two insulated ends (neumann); leave it out."
         )
-    exact = ExactBoundary(network, faces)
+    exact = ExactBoundary(network, faces, problem.is_complex)
     if settings.windows > 1 and exact.varies_in_time:
         raise ValueError(
             f"exact_boundary=True with windows={settings.windows}: the boundary values of {problem.name} change in "
