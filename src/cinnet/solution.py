@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from .assess.comparison import ErrorMeter
 from .assess.diagnostics import DIAGNOSTICS_FILE, Diagnostics, diagnose
 from .assess.inference import Estimate, known_problem
-from .assess.metrics import relative_error
 from .config.settings import Settings
 from .evaluation import predict
 from .fields import MultiIndex, parse_derivative
@@ -193,32 +193,3 @@ class Solution:
     def animate(self, path: str | Path) -> Path:
         """Write the solution over time as a GIF."""
         return animate(self.diagnostics.fields, Path(path), self.title)
-
-
-_TEST_GRIDS = {0: (201, 1), 1: (101, 512), 2: (21, 128), 3: (6, 32)}
-
-
-def evaluation_grid(problem: EvolutionProblem) -> tuple[np.ndarray, np.ndarray]:
-    """The times and points on which errors are measured; none of them is special to training."""
-    num_times, num_points = _TEST_GRIDS[problem.box.dimension]
-    times = np.linspace(problem.interval.start, problem.interval.end, num_times)
-    return times, problem.box.uniform_grid((num_points,) * problem.box.dimension)
-
-
-class ErrorMeter:
-    """RL2E of networks against a reference on the test grid."""
-
-    def __init__(self, problem: EvolutionProblem, reference: KnownSolution):
-        self._times, self._points = evaluation_grid(problem)
-        self._exact = reference.on_grid(self._times, self._points)
-
-    def __call__(self, network: Network) -> float:
-        return self.between(network, network.interval.start, network.interval.end)
-
-    def between(self, network: Network, start: float, end: float) -> float:
-        """The error over the test times from `start` to `end`, which the network's own interval stands for."""
-        slack = 1e-9 * (end - start)
-        inside = (self._times >= start - slack) & (self._times <= end + slack)
-        own_times = self._times[inside] - start + network.interval.start
-        prediction = next(iter(predict(network, own_times, self._points).values()))
-        return relative_error(prediction, self._exact[inside])
