@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from oracles import nested_derivatives
 
-from cinnet.assess.metrics import invariants, relative_error, relative_error_over_time, residual_over_time
+from cinnet.assess.metrics import (
+    invariants,
+    last_time_below,
+    relative_error,
+    relative_error_over_time,
+    residual_over_time,
+)
 from cinnet.derivatives import NestedEngine, SpectralEngine
 from cinnet.evaluation import predict
 from cinnet.networks import MLP
@@ -84,7 +90,7 @@ def test_invariants_of_a_cosine():
         wave = np.cos(np.pi * grid[:, 0]) if index[1] == 0 else -np.pi * np.sin(np.pi * grid[:, 0])
         return (scale[:, None] * wave)[..., None]
 
-    result = invariants(problem, evaluate, TIMES, grid)
+    result = invariants(problem, evaluate, TIMES, grid, np.full(16, 2 / 16))
     assert set(result) == {"mass", "momentum", "energy"}
     np.testing.assert_allclose(result["mass"], 0, atol=1e-14)
     np.testing.assert_allclose(result["momentum"], scale**2, rtol=1e-13)
@@ -95,7 +101,15 @@ def test_invariants_of_a_network_use_its_derivatives():
     problem = KortewegDeVries()
     grid = problem.box.uniform_grid((16,))
     at = predict(NETWORK, TIMES, grid, frozenset({(0, 0), (0, 1)}))
-    result = invariants(problem, at.__getitem__, TIMES, grid)
+    result = invariants(problem, at.__getitem__, TIMES, grid, np.full(16, 2 / 16))
     density = 0.5 * 0.022**2 * at[0, 1] ** 2 - at[0, 0] ** 3 / 6
     np.testing.assert_allclose(result["energy"], 2 * density[..., 0].mean(axis=1), rtol=1e-12)
     assert jnp.all(result["momentum"] > 0)
+
+
+def test_last_time_below_a_level():
+    times = np.array([0.5, 1.0, 1.5])
+    assert last_time_below(times, np.array([0.1, 0.2, 0.3]), 0.3) == 1.5
+    assert last_time_below(times, np.array([0.1, 0.4, 0.1]), 0.3) == 0.5
+    assert last_time_below(times, np.array([0.1, 0.2, np.nan]), 0.3) == 1.0
+    assert last_time_below(times, np.array([0.4, 0.1, 0.1]), 0.3) is None

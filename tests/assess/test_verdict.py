@@ -1,50 +1,144 @@
+import dataclasses
+
+import numpy as np
 import pytest
 
-from cinnet.assess.verdict import verdict
+from cinnet.assess.error_estimate import ErrorEstimate
+from cinnet.assess.verdict import Accuracy, Facts, judge, recent_decrease
+
+TIMES = np.linspace(0.5, 10.0, 20)
 
 
-def result(**changes):
-    return {
-        "status": "stalled",
-        "relative_l2_error": None,
-        "held_out_residual": 1e-6,
-        "final": {"residual": 1e-6},
-    } | changes
+def estimated(error, **changes):
+    errors = np.full(20, float(error))
+    return ErrorEstimate(TIMES, errors, None, float(error), np.ones(20), **changes)
+
+
+def facts(**changes):
+    known = {"trained_residual": 1e-6, "held_out_residual": 1e-6, "steps": 200, "planned_steps": 200}
+    return Facts("completed", **(known | changes))
 
 
 @pytest.mark.parametrize(
-    ("changes", "beginning"),
+    ("changes", "accuracy", "words"),
     [
-        ({"relative_l2_error": 1e-3}, "Right"),
-        ({"relative_l2_error": 3e-2}, "Roughly right"),
-        ({"relative_l2_error": 0.4}, "Wrong"),
-        ({"relative_l2_error": float("nan")}, "Wrong"),
-        ({"relative_l2_error": 0.4, "estimated_error": 1e-3}, "Wrong: the relative L2 error against the reference"),
-        ({"estimated_error": 1e-3}, "Right: its residual implies"),
-        ({"estimated_error": 3e-2, "held_out_residual": 1e-4}, "Roughly right: its residual implies"),
-        ({"estimated_error": 0.4}, "Wrong: its residual implies"),
-        ({"estimated_error": float("inf")}, "Wrong"),
-        ({"estimated_error": 1e-3, "final": {}}, "Not to be trusted"),
-        ({"held_out_residual": 1e-4}, "Not to be trusted: between the training points"),
-        ({"held_out_residual": float("nan")}, "Not to be trusted"),
-        ({"final": {}}, "Not to be trusted"),
-        ({}, "Not checked against a reference"),
+        ({"relative_l2_error": 5.2e-3}, Accuracy.ACCURATE, "relative L2 error 0.52 % against the reference."),
+        ({"relative_l2_error": 1e-2}, Accuracy.ACCURATE, "1 %"),
+        ({"relative_l2_error": 3e-2}, Accuracy.MODERATE, "3 %"),
+        ({"relative_l2_error": 0.4}, Accuracy.INACCURATE, "40 %"),
+        ({"relative_l2_error": float("nan")}, Accuracy.INACCURATE, "error against the reference is not finite"),
+        ({"relative_l2_error": 0.4, "estimate": estimated(1e-3)}, Accuracy.INACCURATE, "against the reference"),
+        ({"estimate": estimated(1e-3)}, Accuracy.ACCURATE, "estimated relative L2 error 0.1 %, from the residual."),
+        ({"estimate": estimated(3e-2)}, Accuracy.MODERATE, "estimated relative L2 error 3 %"),
+        ({"estimate": estimated(0.4)}, Accuracy.INACCURATE, "estimated relative L2 error 40 %"),
+        ({"estimate": estimated(8.9e51)}, Accuracy.INACCURATE, "estimated relative L2 error above 100 %"),
+        ({"estimate": estimated(np.inf)}, Accuracy.INACCURATE, "estimated relative L2 error above 100 %"),
+        ({"estimate": estimated(np.inf, solution_is_finite=False)}, Accuracy.INACCURATE, "solution is not finite"),
+        ({"estimate": estimated(1e-3), "trained_residual": None}, Accuracy.INACCURATE, "nothing was trained"),
+        ({"held_out_residual": float("nan")}, Accuracy.INACCURATE, "residual is not finite"),
+        ({}, Accuracy.UNKNOWN, "neither a reference nor an estimate"),
+        ({"held_out_residual": 1e-3}, Accuracy.UNKNOWN, "not between them"),
+        (
+            {"reference_failure": "w has no time derivative."},
+            Accuracy.UNKNOWN,
+            "no reference: w has no time derivative.",
+        ),
     ],
 )
-def test_words_follow_the_figures(changes, beginning):
-    assert verdict(result(**changes)).startswith(beginning)
+def test_accuracy_follows_the_error(changes, accuracy, words):
+    verdict = judge(facts(**changes))
+    assert verdict.accuracy is accuracy
+    assert words in verdict.text
+    assert str(verdict).startswith(f"{accuracy.value}: ")
+    assert "  " not in str(verdict)
 
 
-@pytest.mark.parametrize("status", ["converged", "stalled", "out-of-budget", "non-finite", "interrupted"])
-def test_every_status_has_its_sentence(status):
-    assert verdict(result(status=status)).rstrip().endswith(".")
+def test_freedom_between_the_points_is_named_with_a_reference_too():
+    verdict = judge(facts(relative_l2_error=0.4, trained_residual=2e-7, held_out_residual=5.6))
+    assert "holds at the training points but not between them (squared residual 2e-07 against 5.6)" in verdict.text
+    assert verdict.advice == ("Try a denser grid.",)
 
 
-def test_intervals_of_an_inaccurate_solution_are_not_called_right():
-    unknowns = {"estimates": {"speed": {"value": 1.0, "standard_error": 0.1}}}
-    warned = "count the noise of the data only"
-    assert warned in verdict(result(estimated_error=3e-2, **unknowns))
-    assert warned not in verdict(result(estimated_error=3e-2))
-    assert warned not in verdict(result(estimated_error=1e-3, **unknowns))
-    no_error = {"estimates": {"speed": {"value": 1.0, "standard_error": None}}}
-    assert warned not in verdict(result(estimated_error=3e-2, **no_error))
+@pytest.mark.parametrize("known", [{"relative_l2_error": 0.4}, {"estimate": estimated(0.4)}, {}])
+@pytest.mark.parametrize(
+    ("changes", "reason", "advice"),
+    [
+        ({"recent_decrease": 3.0}, "still falling", "more steps"),
+        ({"recent_decrease": 1.0}, "no longer fell", "dtype='float64'"),
+        ({"recent_decrease": 1.0, "dtype": "float64"}, "no longer fell", "more windows or a larger network."),
+        ({"status": "stalled"}, "no longer fell", "larger network"),
+        ({"status": "time-limit", "steps": 53}, "53 of 200 steps", "Resume with more time"),
+        ({"status": "interrupted", "recent_decrease": 2.0}, "still falling", "Resume with more time"),
+        ({"status": "time-limit", "windows": 4, "finished_windows": 3}, "3 of 4 windows", "Resume with more time"),
+        ({"windows": 4, "finished_windows": 4, "steps": 4}, "only 4 steps for 4 windows", "more steps"),
+        ({"status": "non-finite"}, "broke down", "dtype='float64'"),
+        ({"incompatibilities": ("the initial value misses the condition",)}, "corner costs accuracy", "Try"),
+    ],
+)
+def test_a_diagnosis_comes_with_advice(known, changes, reason, advice):
+    verdict = judge(dataclasses.replace(facts(**known), **changes))
+    assert reason in verdict.text
+    assert advice in " ".join(verdict.advice)
+
+
+def test_seeds_should_be_compared_where_nothing_is_known():
+    seeds = "Compare several seeds before you rely on it."
+    assert seeds in judge(facts()).advice
+    assert seeds not in judge(facts(estimate=estimated(0.4))).advice
+
+
+def test_an_accurate_solution_needs_no_advice():
+    assert judge(facts(relative_l2_error=1e-3, held_out_residual=1e-3)).advice == ()
+
+
+def test_it_says_until_when_a_solution_is_accurate():
+    growing = 1e-4 * np.exp(TIMES)
+    over_time = judge(facts(relative_l2_error=0.4, error_over_time=(TIMES, growing)))
+    assert over_time.accurate_until == 4.5
+    assert "stays below 1 % until t = 4.5." in over_time.text
+    estimate = dataclasses.replace(estimated(0.4), estimate=growing)
+    assert judge(facts(estimate=estimate)).accurate_until == 4.5
+    assert judge(facts(relative_l2_error=0.4, estimate=estimate)).accurate_until is None
+    never = judge(facts(estimate=estimated(0.4)))
+    assert never.accurate_until is None
+    assert "until" not in never.text
+
+
+def test_errors_that_the_equation_multiplies_are_not_blamed_on_training():
+    growth = np.exp(5 * TIMES)
+    unstable = dataclasses.replace(estimated(0.4), estimate=1e-9 * growth, overall=8.9e12, growth=growth)
+    verdict = judge(facts(estimate=unstable))
+    assert verdict.accurate_until == 3.0
+    assert "amplifies errors by a factor of 5e+21, and by more than 1e+06 from t = 3 on" in verdict.text
+    without_bound = dataclasses.replace(unstable, growth=np.where(TIMES > 5, np.inf, growth))
+    assert "amplifies errors without bound" in judge(facts(estimate=without_bound)).text
+    ill_posed = judge(facts(estimate=dataclasses.replace(without_bound, ill_posed=True)))
+    assert "ill-posed" in ill_posed.text
+    assert "solution is not finite" not in ill_posed.text
+    assert ill_posed.advice == ("Check the sign of its highest derivative.",)
+
+
+def test_a_free_constant_is_named():
+    verdict = judge(facts(estimate=estimated(1e-3, free_constants=("psi",))))
+    assert verdict.accuracy is Accuracy.ACCURATE
+    assert "determines psi only up to a constant" in verdict.text
+
+
+def test_intervals_of_an_inaccurate_solution_are_not_trusted():
+    warned = "noise of the data only"
+    assert warned in judge(facts(estimate=estimated(3e-2), has_intervals=True)).text
+    assert warned not in judge(facts(estimate=estimated(3e-2))).text
+    assert warned not in judge(facts(estimate=estimated(1e-3), has_intervals=True)).text
+
+
+def test_recent_decrease_is_over_the_last_quarter_of_the_last_window():
+    def record(window, step, loss):
+        return {"window": window, "stage": 0, "step": step, "loss": loss}
+
+    earlier = [record(0, step, 1e3) for step in (1, 50, 100)]
+    later = [record(1, 101 + 10 * k, 2.0**-k) for k in range(9)]
+    assert recent_decrease([*earlier, *later]) == 4.0
+    assert recent_decrease(earlier) == 1.0
+    assert recent_decrease(earlier[:1]) is None
+    assert recent_decrease([]) is None
+    assert recent_decrease([record(0, 1, 1.0), record(0, 2, 0.0)]) == np.inf

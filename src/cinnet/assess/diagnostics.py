@@ -12,16 +12,18 @@ import numpy as np
 from jaxtyping import Float
 
 from ..evaluation import predict
+from ..fields import MultiIndex
 from ..networks import CinNet, Network, Windows
 from ..networks.wrapper import innermost
 from ..problems.base import EvolutionProblem
 from ..reference import KnownSolution
 from ..storage.files import StorageError, read_arrays_of, write_arrays
 from .metrics import invariants, relative_error_over_time, residual_over_time
+from .tensor_grid import TensorGrid
 
 _KIND, _FORMAT_VERSION = "diagnostics", 2
 _SHOWN = {0: (201, ()), 1: (101, (257,)), 2: (21, (65, 65)), 3: (11, (33, 33))}
-_RESIDUAL_POINTS = {0: 1, 1: 512, 2: 64, 3: 16}
+_POINTS = {0: 1, 1: 512, 2: 64, 3: 16}
 
 
 @dataclass(frozen=True)
@@ -149,13 +151,13 @@ def diagnose(problem: EvolutionProblem, network: Network, reference: KnownSoluti
         None if reference is None else reference.on_grid,
     )
     dimension = problem.box.dimension
-    points = problem.box.uniform_grid((_RESIDUAL_POINTS[dimension],) * dimension)
+    points = problem.box.uniform_grid((_POINTS[dimension],) * dimension)
     exact = fields.reference
     return Diagnostics(
         fields=fields,
         residual=residual_over_time(problem, network, fields.times, points),
         error=None if exact is None else relative_error_over_time(_flat(fields.values), _flat(exact)),
-        invariants=_invariants(problem, network, reference, fields.times, points),
+        invariants=_invariants(problem, network, reference, fields.times),
         gates=_gates(network),
     )
 
@@ -164,14 +166,20 @@ def _flat(values: Float[np.ndarray, "times *points components"]) -> Float[np.nda
     return values.reshape(len(values), -1, values.shape[-1])
 
 
-def _invariants(problem, network, reference: KnownSolution | None, times, points) -> dict[str, OverTime]:
+def _invariants(
+    problem: EvolutionProblem, network: Network, reference: KnownSolution | None, times: Float[np.ndarray, " times"]
+) -> dict[str, OverTime]:
     declared = problem.invariants()
     if not declared:
         return {}
-    ours = invariants(problem, lambda index: predict(network, times, points, frozenset({index}))[index], times, points)
-    exact = {}
-    if reference is not None:
-        exact = invariants(problem, lambda index: reference.on_grid(times, points, index[1:]), times, points)
+    box = problem.box
+    grid = TensorGrid.of(box, (_POINTS[box.dimension],) * box.dimension)
+
+    def integrals(evaluate: Callable[[MultiIndex], np.ndarray]) -> Mapping[str, np.ndarray]:
+        return invariants(problem, evaluate, times, grid.points, box.volume * grid.weights)
+
+    ours = integrals(lambda index: predict(network, times, grid.points, frozenset({index}))[index])
+    exact = {} if reference is None else integrals(lambda index: reference.on_grid(times, grid.points, index[1:]))
     return {name: OverTime(ours[name], exact.get(name), declared[name].conserved) for name in declared}
 
 

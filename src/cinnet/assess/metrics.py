@@ -26,6 +26,16 @@ def relative_error_over_time(prediction: Values, reference: Values) -> Float[np.
     return difference / np.linalg.norm(reference.reshape(flat), axis=1)
 
 
+def last_time_below(
+    times: Float[np.ndarray, " times"], errors: Float[np.ndarray, " times"], level: float
+) -> float | None:
+    """The last time up to which an error stays below a level, None if it does not do so at the first."""
+    above = np.flatnonzero(~(errors <= level))  # not a number counts as above
+    if not above.size:
+        return float(times[-1])
+    return float(times[above[0] - 1]) if above[0] else None
+
+
 def _pair(prediction, reference) -> tuple[np.ndarray, np.ndarray]:
     prediction, reference = np.asarray(prediction, np.float64), np.asarray(reference, np.float64)
     if prediction.shape != reference.shape:
@@ -52,8 +62,9 @@ def invariants(
     evaluate: Callable[[MultiIndex], Values],
     times: Float[np.ndarray, " times"],
     points: Float[np.ndarray, "points dim"],
+    weights: Float[np.ndarray, " points"],
 ) -> Mapping[str, Float[np.ndarray, " times"]]:
-    """The integrals a problem declares, at each time, by the mean over a uniform periodic grid times its volume.
+    """The integrals a problem declares, at each time, by a quadrature rule whose weights sum to the box's volume.
 
     `evaluate(multi_index)` gives a derivative at all times and points, of a prediction or of a reference.
     """
@@ -63,7 +74,7 @@ def invariants(
         asked, _ = problem.required_derivatives(density)
         known |= {index: np.asarray(evaluate(index)) for index in asked if index not in known}
         values = _apply(density, {index: known[index] for index in asked}, times, points)
-        results[name] = values[..., 0].mean(axis=1) * problem.box.volume
+        results[name] = values[..., 0] @ weights
     return results
 
 

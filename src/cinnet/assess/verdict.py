@@ -1,57 +1,282 @@
-"""What the figures of a finished run mean, in words."""
+"""What is known of a finished run, judged: how accurate its solution is, until when, why, and what to try.
 
-from collections.abc import Mapping
+The order is fixed. First the accuracy, by the error against a reference, else by the estimate from the residual; where
+there is neither, nothing is claimed. Then the diagnosis, which is the same with and without a reference.
+"""
+
+import enum
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-_GOOD_ERROR, _FAIR_ERROR = 1e-2, 5e-2
-_GENERALISES = 10.0  # a held-out residual that exceeds the training residual by more means freedom between the points
+import numpy as np
+from jaxtyping import Float
+
+from .error_estimate import RUNAWAY, ErrorEstimate
+from .metrics import last_time_below
+
+ACCURATE_BELOW, MODERATE_BELOW = 1e-2, 5e-2  # of the relative L2 error
+_FREEDOM = 10.0  # a held-out residual that exceeds the trained one by more means freedom between the points
+_STILL_FALLING = 1.1  # the factor by which the loss fell over the last quarter of the steps
+
+
+class Accuracy(enum.StrEnum):
+    ACCURATE = "Accurate"
+    MODERATE = "Moderately accurate"
+    INACCURATE = "Inaccurate"
+    UNKNOWN = "Not checked"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a verdict rests on; None stands for what is not known.
+
+    `status` says how training ended. `error_over_time` are times and RL2E(t) against the reference. The residuals are
+    mean squares, at the training points and half-way between them. `recent_decrease` is the factor by which the loss
+    fell over the last quarter of the steps, see `recent_decrease`. `reference_failure` says why a reference that was
+    asked for could not be computed. `has_intervals` says that unknowns were found with standard errors.
+    """
+
+    status: str
+    relative_l2_error: float | None = None
+    error_over_time: tuple[Float[np.ndarray, " times"], Float[np.ndarray, " times"]] | None = None
+    estimate: ErrorEstimate | None = None
+    trained_residual: float | None = None
+    held_out_residual: float | None = None
+    recent_decrease: float | None = None
+    steps: int = 0
+    planned_steps: int | None = None
+    windows: int = 1
+    finished_windows: int = 1
+    has_intervals: bool = False
+    incompatibilities: Sequence[str] = ()
+    reference_failure: str | None = None
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """Why a solution is not accurate, and what to try; either may be empty."""
+
+    reason: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judgement with its reasons; `accurate_until` is the last time up to which the error stays below 1 %."""
+
+    accuracy: Accuracy
+    text: str
+    accurate_until: float | None = None
+    advice: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([f"{self.accuracy}: {self.text}", *self.advice])
+
+
+def judge(facts: Facts) -> Verdict:
+    """How far a run can be trusted; never better than its known or estimated error."""
+    accuracy, grounds = _accuracy(facts)
+    findings = [] if accuracy is Accuracy.ACCURATE else _diagnosis(facts)
+    if accuracy is Accuracy.UNKNOWN:
+        findings.append(_Finding(advice="Compare several seeds before you rely on it."))
+    until = _accurate_until(facts)
+    reasons = [finding.reason for finding in findings if finding.reason]
+    text = [*grounds, *_validity(facts, until), *_reservations(facts), *reasons, _ending(facts.status)]
+    advice = tuple(dict.fromkeys(finding.advice for finding in findings if finding.advice))
+    return Verdict(accuracy, " ".join(text), until, advice)
+
+
+def recent_decrease(records: Sequence[Mapping[str, float]]) -> float | None:
+    """The factor by which the loss fell over the last quarter of the last window's last stage, None if it is not known.
+
+    `records` are those of training, each with `step`, `stage`, `window` and `loss`.
+    """
+    if not records:
+        return None
+    last = records[-1]
+    here = [r for r in records if (r["window"], r["stage"]) == (last["window"], last["stage"])]
+    begin = here[0]["step"] + 0.75 * (last["step"] - here[0]["step"])
+    before = [r for r in here if r["step"] <= begin]
+    if len(here) < 2 or not before[-1]["loss"] > 0:
+        return None
+    return float(before[-1]["loss"] / last["loss"]) if last["loss"] > 0 else math.inf
+
 
 _ENDINGS = {
+    "completed": "Training took all its steps.",
+    "time-limit": "Training stopped at its time limit.",
     "converged": "Training reached its target.",
     "stalled": "Training stopped because the loss no longer fell.",
-    "out-of-budget": "Training used all its steps or seconds.",
-    "non-finite": "Training broke down: the loss was no longer finite. The best state before is kept.",
-    "interrupted": "Training was interrupted; `cinnet resume` goes on.",
+    "non-finite": "Training broke down, as the loss was no longer finite; the best state before is kept.",
+    "interrupted": "Training was interrupted; `cinnet resume` continues it.",
 }
 
 
-def verdict(result: Mapping[str, Any]) -> str:
-    """A few sentences on how far a run can be trusted.
-
-    By the error against a reference if there is one, else by the error that the residual implies, and where that is
-    not known either, it never says that all is well. Intervals of unknowns do not know of an inaccurate solution.
-    """
-    words = _solution_verdict(result)
-    has_intervals = any(one["standard_error"] is not None for one in result.get("estimates", {}).values())
-    if has_intervals and not words.startswith("Right"):
-        words += " The intervals of the unknowns count the noise of the data only, not this error; train longer first."
-    return words
+def _ending(status: str) -> str:
+    return _ENDINGS.get(status, f"Training ended with the status {status!r}.")
 
 
-def _solution_verdict(result: Mapping[str, Any]) -> str:
-    ending = _ENDINGS[result["status"]]
-    trained, held_out = result["final"].get("residual"), result["held_out_residual"]
-    if result["relative_l2_error"] is not None:
-        return f"{_judged(result['relative_l2_error'], 'the relative L2 error against the reference is')} {ending}"
-    if trained is None or not held_out < float("inf"):
-        return f"Not to be trusted: nothing was trained. {ending}"
-    if result.get("estimated_error") is not None:
-        means = "its residual implies a relative L2 error of about"
-        return f"{_judged(result['estimated_error'], means)} There is no reference to compare with. {ending}"
-    ratio = held_out / max(trained, 1e-300)
-    if ratio > _GENERALISES:
-        return (
-            f"Not to be trusted: between the training points the squared residual is {ratio:.0f} times that on them. "
-            f"Use a denser grid. {ending}"
+def _accuracy(facts: Facts) -> tuple[Accuracy, list[str]]:
+    """The accuracy, and the sentences that it rests on."""
+    estimate = facts.estimate
+    if estimate is not None and not estimate.solution_is_finite:
+        return Accuracy.INACCURATE, ["the solution is not finite."]
+    if facts.relative_l2_error is not None:
+        error = facts.relative_l2_error
+        if not math.isfinite(error):
+            return Accuracy.INACCURATE, ["the error against the reference is not finite."]
+        return _level(error), [f"relative L2 error {_percent(error)} against the reference."]
+    if facts.trained_residual is None:
+        return Accuracy.INACCURATE, ["nothing was trained."]
+    if facts.held_out_residual is not None and not math.isfinite(facts.held_out_residual):
+        return Accuracy.INACCURATE, ["the residual is not finite between the training points."]
+    if estimate is None:
+        grounds = ["there is neither a reference nor an estimate of the error.", *_missing_reference(facts)]
+        if facts.held_out_residual is not None:
+            grounds.append(f"The squared residual is {facts.held_out_residual:.1e} at points that were not trained on.")
+        return Accuracy.UNKNOWN, grounds
+    error = estimate.overall
+    known = _percent(error) if error <= 1 else "above 100 %"
+    return _level(error), [f"estimated relative L2 error {known}, from the residual.", *_missing_reference(facts)]
+
+
+def _level(error: float) -> Accuracy:
+    if error <= ACCURATE_BELOW:
+        return Accuracy.ACCURATE
+    return Accuracy.MODERATE if error <= MODERATE_BELOW else Accuracy.INACCURATE
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.2g} %" if 100 * error < 1e3 else f"{100 * error:.1e} %"
+
+
+def _missing_reference(facts: Facts) -> list[str]:
+    return [] if facts.reference_failure is None else [f"There is no reference: {facts.reference_failure}"]
+
+
+def _error_over_time(facts: Facts) -> tuple[np.ndarray, np.ndarray] | None:
+    if facts.error_over_time is not None:
+        return facts.error_over_time
+    if facts.estimate is not None and facts.relative_l2_error is None:
+        return facts.estimate.times, facts.estimate.estimate
+    return None
+
+
+def _accurate_until(facts: Facts) -> float | None:
+    known = _error_over_time(facts)
+    return None if known is None else last_time_below(*known, ACCURATE_BELOW)
+
+
+def _validity(facts: Facts, until: float | None) -> list[str]:
+    known = _error_over_time(facts)
+    if known is None or until is None or not known[0][0] < until < known[0][-1]:
+        return []
+    return [f"The error stays below {_percent(ACCURATE_BELOW)} until t = {until:.3g}."]
+
+
+def _reservations(facts: Facts) -> list[str]:
+    """What the accuracy does not speak of."""
+    if facts.estimate is None or facts.relative_l2_error is not None or not facts.estimate.free_constants:
+        return []
+    names = " and ".join(facts.estimate.free_constants)
+    return [f"The equation determines {names} only up to a constant, which is not counted."]
+
+
+def _diagnosis(facts: Facts) -> list[_Finding]:
+    """What is wrong, the most telling first; how training went is looked at where nothing else explains it."""
+    found = [*_instability(facts), *_incompleteness(facts), *_freedom(facts)] or _training(facts)
+    found += [_Finding(f"Note that {one}; such a corner costs accuracy.") for one in facts.incompatibilities]
+    if facts.has_intervals:
+        found.append(_Finding("The intervals of the unknowns reflect the noise of the data only, not this error."))
+    return found
+
+
+def _instability(facts: Facts) -> list[_Finding]:
+    """Errors that the equation itself multiplies."""
+    estimate = facts.estimate
+    if estimate is None or not estimate.solution_is_finite or not estimate.growth[-1] > RUNAWAY:
+        return []
+    if estimate.ill_posed:
+        return [
+            _Finding(
+                "The equation looks ill-posed: errors grow without bound, the finest fastest.",
+                "Check the sign of its highest derivative.",
+            )
+        ]
+    factor = estimate.growth[-1]
+    amount = f"by a factor of {factor:.0e}" if math.isfinite(factor) else "without bound"
+    since = float(estimate.times[np.argmax(estimate.growth > RUNAWAY)])
+    return [
+        _Finding(
+            f"The equation amplifies errors {amount}, and by more than {RUNAWAY:.0e} from t = {since:.3g} on.",
+            "Solve up to an earlier time, or use dtype='float64' and more steps.",
         )
-    return (
-        f"Not checked against a reference. The squared residual is {held_out:.1e} on points that were not trained on, "
-        f"as small as on those that were; compare several seeds before you rely on it. {ending}"
+    ]
+
+
+def _incompleteness(facts: Facts) -> list[_Finding]:
+    """Training that did not get far enough to tell anything else."""
+    if facts.windows > 1 and facts.finished_windows < facts.windows:
+        return [
+            _Finding(
+                f"Only {facts.finished_windows} of {facts.windows} windows are finished.", "Resume with more time."
+            )
+        ]
+    if facts.steps < 2 * facts.windows and facts.status != "converged":
+        count = f"{facts.steps} steps for {facts.windows} windows" if facts.windows > 1 else f"{facts.steps} step(s)"
+        return [_Finding(f"Training took only {count}.", "Give it more steps or more time.")]
+    return []
+
+
+def _freedom(facts: Facts) -> list[_Finding]:
+    """A residual that is small at the training points only."""
+    trained, held_out = facts.trained_residual, facts.held_out_residual
+    if trained is None or held_out is None or not held_out > _FREEDOM * trained:
+        return []
+    return [
+        _Finding(
+            "The equation holds at the training points but not between them "
+            f"(squared residual {trained:.2g} against {held_out:.2g}).",
+            "Try a denser grid.",
+        )
+    ]
+
+
+def _training(facts: Facts) -> list[_Finding]:
+    """How training went, where the residual is about the same everywhere."""
+    if facts.status == "non-finite":
+        return [_Finding(advice="Try dtype='float64', more windows or a smaller learning rate.")]
+    decrease = facts.recent_decrease
+    falling = decrease is not None and decrease > _STILL_FALLING
+    trend = "The loss was still falling." if falling else ""
+    if facts.status in ("interrupted", "time-limit"):
+        done = "" if facts.planned_steps is None else f"Training took {facts.steps} of {facts.planned_steps} steps."
+        return [_Finding(" ".join(filter(None, (done, trend))), "Resume with more time.")]
+    if falling:
+        return [_Finding(trend, "Give it more steps.")]
+    plateau = "The loss no longer fell." if decrease is not None and facts.status != "stalled" else ""
+    options = ["more windows", "a larger network", *(["dtype='float64'"] if facts.dtype == "float32" else [])]
+    return [_Finding(plateau, f"Try {', '.join(options[:-1])} or {options[-1]}.")]
+
+
+def verdict(result: Mapping[str, Any]) -> str:
+    """The verdict on a result as `solver` writes it."""
+    estimate, estimated = None, result.get("estimated_error")
+    if estimated is not None:
+        estimate = ErrorEstimate(np.zeros(1), np.array([estimated]), None, estimated, np.ones(1))
+    facts = Facts(
+        status="completed" if result["status"] == "out-of-budget" else result["status"],
+        relative_l2_error=result["relative_l2_error"],
+        estimate=estimate,
+        trained_residual=result["final"].get("residual"),
+        held_out_residual=result["held_out_residual"],
+        steps=result["steps"],
+        windows=result["windows"],
+        finished_windows=result["windows"],
+        has_intervals=any(one["standard_error"] is not None for one in result.get("estimates", {}).values()),
+        incompatibilities=result["incompatibilities"],
     )
-
-
-def _judged(error: float, means: str) -> str:
-    if not error < float("inf"):
-        return "Wrong: the solution is not finite."
-    word = "Right" if error <= _GOOD_ERROR else "Roughly right" if error <= _FAIR_ERROR else "Wrong"
-    return f"{word}: {means} {error:.1e}."
+    return str(judge(facts))
