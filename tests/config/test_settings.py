@@ -3,9 +3,10 @@ import json
 
 import pytest
 
-from cinnet.config.presets import default_windows, resolve_settings
+from cinnet.config.presets import resolve_settings
 from cinnet.config.settings import MEMORY_SETTINGS, METHODS, PRESETS, Settings, Stage, check_type
 from cinnet.problems import PROBLEMS, AllenCahn, AllenCahn2D, CahnHilliard
+from cinnet.training.windows import nearly_equal
 
 
 def test_the_paper_preset_is_the_papers_recipe():
@@ -48,7 +49,13 @@ def test_settings_survive_json(method, preset, name):
         ({"method": "pinn", "gate": "fixed"}, "gate='fixed' has no effect"),
         ({"sampling": "sobol"}, "sampling='sobol'"),
         ({"causality": "always"}, "causality='always'"),
-        ({"grid": (0, 5)}, "num_times=0"),
+        ({"grid": (0, 5)}, r"grid=\(0, 5\): give two whole numbers"),
+        ({"grid": 7}, r"grid=7: give two whole numbers"),
+        ({"num_times": 0}, "num_times=0"),
+        ({"network": "cinet"}, "network='cinet' is unknown; did you mean 'cinnet'"),
+        ({"network": "cinnet", "gate": None}, "gate=None: the network 'cinnet' needs it"),
+        ({"network": lambda problem, interval, *, key: None, "hidden": (3,)}, "hidden=.* has no effect"),
+        ({"seed": -1}, "seed=-1"),
         ({"windows": True}, "windows=True is not of the type int"),
         ({"stages": ()}, "at least one stage"),
         ({"stages": (Stage("adm", 1),)}, "optimizer='adm' is unknown; did you mean 'adam'"),
@@ -60,9 +67,10 @@ def test_mistakes_are_named(options, message):
         resolve_settings(AllenCahn(), **options)
 
 
-def test_negative_steps_are_refused():
-    with pytest.raises(ValueError, match="steps=-1"):
-        Stage("adam", -1)
+@pytest.mark.parametrize("steps", [-1, 5.5, float("nan"), True])
+def test_steps_are_whole_numbers(steps):
+    with pytest.raises(ValueError, match=f"steps={steps}"):
+        Stage("adam", steps)
 
 
 def test_an_unknown_setting_in_a_file_is_named():
@@ -71,21 +79,44 @@ def test_an_unknown_setting_in_a_file_is_named():
         Settings.from_json(content)
 
 
-@pytest.mark.parametrize(("num_times", "windows"), [(1, 1), (5, 1), (7, 1), (9, 1), (10, 2), (12, 2), (20, 4), (40, 8)])
-def test_windows_have_at_least_five_time_levels(num_times, windows):
-    assert default_windows(num_times) == windows
+LEVELS = {1: (1,), 9: (9,), 10: (5, 5), 19: (7, 6, 6), 20: (5,) * 4, 23: (6, 6, 6, 5), 29: (6, 6, 6, 6, 5)}
+
+
+@pytest.mark.parametrize("num_times", LEVELS)
+def test_any_number_of_levels_gets_windows_of_at_least_five(num_times):
+    """19, 23 and 29 levels once had one window."""
+    settings = resolve_settings(AllenCahn(), grid=(num_times, 64))
+    assert nearly_equal(num_times, settings.windows) == LEVELS[num_times]
+
+
+def test_both_ways_of_asking_for_a_grid_give_the_same_run():
+    for method in METHODS:
+        by_grid = resolve_settings(AllenCahn(), method, grid=(40, 64))
+        assert resolve_settings(AllenCahn(), method, num_times=40, num_points=64) == by_grid
+    assert (by_grid.windows, resolve_settings(AllenCahn(), num_times=40).num_mesh_intervals) == (8, 40)
+
+
+def test_a_network_by_name_gets_the_memory_it_needs():
+    assert resolve_settings(AllenCahn(), "pinn", network="cinnet").quadrature == "product-linear"
+    assert resolve_settings(AllenCahn(), "ci-pinn", network="mlp").quadrature is None
+
+
+def test_optimizer_and_steps_change_the_last_stage():
+    first, last = Stage("soap", 4), Stage("l-bfgs", 5)
+    assert resolve_settings(AllenCahn(), stages=(first, last), steps=7).stages == (first, Stage("l-bfgs", 7))
+    assert resolve_settings(AllenCahn(), optimizer="adam").stages == (Stage("adam", 150),)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"windows": 3}, r"num_times=20 cannot be split over windows=3"),
-        ({"windows": 4, "num_mesh_intervals": 6}, r"num_mesh_intervals=6 cannot be split over windows=4"),
+        ({"windows": 21}, r"windows=21: there are only num_times=20 levels"),
         ({"windows": 0}, r"windows=0: at least 1"),
         ({"resample_every": 0}, r"resample_every=0: at least 1"),
         ({"exact_initial": True}, r"exact_initial=True needs windows=1, not 4"),
         ({"memory_gigabytes": 0}, r"memory_gigabytes=0: give a positive"),
         ({"initial_gain": -1.0}, r"initial_gain=-1.0: give a positive"),
+        ({"initial_gain": float("inf")}, r"initial_gain=inf: give a positive"),
     ],
 )
 def test_strategies_that_make_no_sense_are_refused(options, message):

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from small_problems import Decay
 
 import cinnet
 from cinnet.config.presets import resolve_settings
@@ -163,12 +164,5 @@ def test_mistakes_are_named():
         Trainer(PROBLEM, settings_with(strategies=("faster",)))
     with pytest.raises(ValueError, match=r"epsilon=-1\.0"):
         CausalWeights(-1.0)
-    ode = resolve_settings(cinnet_ode(), resample_every=1, hidden=(4,))
     with pytest.raises(ValueError, match="resample_every=1 has no effect: Decay has no space"):
-        Trainer(cinnet_ode(), ode)
-
-
-def cinnet_ode():
-    from small_problems import Decay
-
-    return Decay()
+        Trainer(Decay(), resolve_settings(Decay(), resample_every=1, hidden=(4,)))

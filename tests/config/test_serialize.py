@@ -1,0 +1,111 @@
+import dataclasses
+import functools
+import subprocess
+import sys
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import cinnet
+from cinnet.config.presets import resolve_settings
+from cinnet.config.serialize import NeedsCodeError, fingerprint, from_json, needs_code, register, to_json
+from cinnet.config.settings import Settings, Stage
+
+
+class Halving(cinnet.Strategy):
+    """A strategy of one's own, a dataclass of plain values."""
+
+    every: int = eqx.field(static=True, default=3)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    rate: float = 2.0
+
+    def __call__(self, t, s):
+        return jnp.exp(-self.rate * (t - s))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        3,
+        None,
+        ("a", 2.5),
+        cinnet.CausalWeights("auto"),
+        cinnet.GrowingHorizon((0.5, 1.0)),
+        cinnet.SOAP(learning_rate=cinnet.Cosine(1e-2, 100)),
+        cinnet.LevenbergMarquardt(max_trials=3),
+        cinnet.Monomial(1.5),
+        Halving(4),
+    ],
+    ids=str,
+)
+def test_what_is_built_in_or_derived_from_it_comes_back(value):
+    assert from_json(to_json(value)) == value
+
+
+def test_a_dataclass_of_ones_own_comes_back_once_it_is_registered():
+    with pytest.raises(NeedsCodeError, match="Kernel' is not known here; import or register it"):
+        from_json(to_json(Kernel(3.0)))
+    register(Kernel)
+    assert from_json(to_json(Kernel(3.0))) == Kernel(3.0)
+    assert needs_code(to_json(Kernel()))
+    with pytest.raises(TypeError, match="only dataclasses"):
+        register(int)
+
+
+def test_what_cannot_be_written_is_recognised_but_not_made():
+    content = to_json(lambda t, s: t - s)
+    assert content == to_json(lambda t, s: t - s)
+    assert content != to_json(lambda t, s: t + s)
+    with pytest.raises(NeedsCodeError, match="can only be made by the code of its author"):
+        from_json(content)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lambda x: x + 1.0, lambda x: x + 2.0),
+        (lambda x: jnp.sin(x), lambda x: jnp.cos(x)),
+        (functools.partial(pow, 2), functools.partial(pow, 3)),
+        (np.arange(3.0), np.arange(3)),
+        (optax.cosine_decay_schedule(1e-3, 10), optax.cosine_decay_schedule(1e-3, 11)),
+        (Kernel(1.0), Kernel(2.0)),
+        ({"a": 1}, {"a": True}),
+        (cinnet.MLP, cinnet.CinNet),
+    ],
+)
+def test_fingerprints_differ_where_what_is_done_differs(one, other):
+    assert fingerprint(one) == fingerprint(one)
+    assert fingerprint(one) != fingerprint(other)
+
+
+def test_a_fingerprint_is_the_same_in_another_process():
+    code = "from cinnet.config.serialize import fingerprint\nprint(fingerprint(lambda x: x in {'a', 'b', 'c'}))"
+    run = functools.partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run().stdout == run().stdout
+
+
+def test_a_changed_class_is_not_read_back():
+    content = to_json(Halving(4)) | {"code": "of yesterday"}
+    with pytest.raises(NeedsCodeError, match="code of .*Halving' has changed"):
+        from_json(content)
+
+
+def test_settings_with_objects_say_what_needs_code():
+    settings = resolve_settings(
+        cinnet.AllenCahn(),
+        temporal_weight=lambda t, s: t - s,
+        strategies=(cinnet.CausalWeights(10.0), Halving()),
+        stages=(Stage(cinnet.Adam(learning_rate=optax.constant_schedule(1e-3)), 5),),
+    )
+    content = settings.to_json()
+    assert [name for name, value in content.items() if needs_code(value)] == ["stages", "strategies", "temporal_weight"]
+    with pytest.raises(NeedsCodeError):
+        Settings.from_json(content)
+    given = {name: getattr(settings, name) for name in ("temporal_weight", "stages")}
+    assert Settings.from_json(content, **given) == settings
