@@ -30,7 +30,9 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
         "harmonics": settings.harmonics,
         "bounded_harmonics": settings.bounded_harmonics,
         "tensor": settings.tensor,
-        "symmetry": find_symmetry(problem) if settings.exploit_symmetry else None,
+        "symmetry": find_symmetry(problem, build_points(problem, settings).points)
+        if settings.exploit_symmetry
+        else None,
         "activation": settings.activation,
         "initial_gain": settings.initial_gain,
         "mirrored": _mirrored(problem) if settings.exact_boundary else None,
