@@ -13,6 +13,8 @@ ignores_first = jax.jit(lambda t, x: (2 * x, t))
     [
         (lambda t, x: x**2, False),
         (lambda t, x: 3.0, False),
+        (lambda t, x: x + 0.0 * t, False),
+        (lambda t, x: t - t, True),
         (lambda t, x: t, True),
         (lambda t, x: x + jnp.maximum(t - 0.6, 0.0), True),
         (lambda t, x: jnp.where(t > 0.5, x, -x), True),

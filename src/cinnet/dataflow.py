@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 _CALLS = ("jit", "pjit")  # their equations can be looked into; any other is taken to mix all that goes in
 
@@ -11,7 +12,7 @@ _CALLS = ("jit", "pjit")  # their equations can be looked into; any other is tak
 def depends_on(function: Callable[..., Any], argument: int, *arguments: Any) -> bool:
     """Whether a result of `function(*arguments)` is computed from the given argument, whatever its value.
 
-    A dependence that cancels, as in `0 * t`, counts as one.
+    A dependence that cancels, as in `t - t`, counts as one; `0 * t` does not.
     """
     leaves = [jax.tree.leaves(one) for one in arguments]
     marked = [number == argument for number, own in enumerate(leaves) for _ in own]
@@ -27,9 +28,15 @@ def _reached(jaxpr: Any, marked: Sequence[bool]) -> list[bool]:
 
     for equation in jaxpr.eqns:
         inputs = [is_reached(variable) for variable in equation.invars]
-        if equation.primitive.name in _CALLS:
+        if equation.primitive.name == "mul" and any(_is_zero(factor) for factor in equation.invars):
+            outputs = [False]
+        elif equation.primitive.name in _CALLS:
             outputs = _reached(equation.params["jaxpr"].jaxpr, inputs)
         else:
             outputs = [any(inputs)] * len(equation.outvars)
         reached.update(variable for variable, mark in zip(equation.outvars, outputs, strict=True) if mark)
     return [is_reached(variable) for variable in jaxpr.outvars]
+
+
+def _is_zero(factor: Any) -> bool:
+    return hasattr(factor, "val") and not np.any(factor.val)

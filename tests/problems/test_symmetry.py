@@ -59,6 +59,50 @@ def test_a_symmetry_needs_the_initial_value_and_the_equation(problem, expected):
     assert find_symmetry(problem) == expected
 
 
+def pulse(width, *centre):
+    return lambda *x: jnp.exp(-sum(((a - b) / width) ** 2 for a, b in zip(x, centre, strict=True)))
+
+
+def bump(width, centre):
+    """Zero, not only small, away from its centre."""
+    return lambda x: jnp.maximum(1 - jnp.abs(x - centre) / width, 0.0)
+
+
+SYMMETRIC = Box(Periodic(-1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (heat(pulse(0.005, 0.5), SYMMETRIC), Symmetry((1,), (False,))),
+        (heat(pulse(0.002, 0.13), SYMMETRIC), Symmetry((1,), (False,))),
+        (heat(pulse(0.002, 0.0), SYMMETRIC), Symmetry((1,), (True,))),
+        (heat(lambda x: cosine(x) + bump(1e-3, 0.4)(x), SYMMETRIC), Symmetry((1,), (False,))),
+        (heat(cosine, SYMMETRIC, source=bump(1e-3, 0.77)), Symmetry((1,), (False,))),
+        (heat(pulse(0.01, 0.31, 1.62), PLANE), Symmetry((1, 1), (False, False))),
+        (heat(pulse(0.01, 1.0, 1.0), PLANE), Symmetry((1, 1), (True, True), exchange=True)),
+    ],
+)
+def test_narrow_features_are_seen(problem, expected):
+    assert find_symmetry(problem) == expected
+
+
+@pytest.mark.parametrize("problem", [heat(bump(1e-9, 0.4), LINE), heat(cosine, LINE, source=bump(1e-9, 0.4))])
+def test_what_may_hide_something_has_no_symmetry(problem):
+    assert find_symmetry(problem).order == 1
+
+
+def test_what_is_constant_by_construction_hides_nothing():
+    assert find_symmetry(heat(lambda x: 0.0 * x, LINE)) == Symmetry((8,), (True,))
+
+
+@pytest.mark.parametrize("point", [0.4, 1.6, -0.4])
+def test_given_points_and_their_images_are_tried(point):
+    problem = heat(lambda x: cosine(x) + bump(1e-9, 0.4)(x), LINE)
+    assert find_symmetry(problem).even == (True,)
+    assert find_symmetry(problem, np.array([[0.1], [point]])).even == (False,)
+
+
 def test_images_of_a_point_have_one_representative():
     symmetry = Symmetry((2, 2), (True, True), exchange=True)
     rng = np.random.default_rng(0)

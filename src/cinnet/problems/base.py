@@ -86,7 +86,8 @@ class EvolutionProblem(eqx.Module):
 
     def exact_at(self, t: Float[Array, ""], x: Float[Array, " dim"]) -> Float[Array, " components"]:
         """The exact solution as an array of its outputs."""
-        return self._split(self.exact(t, *(x[axis] for axis in range(self.box.dimension))))
+        values = self.exact(t, *(x[axis] for axis in range(self.box.dimension)))
+        return jnp.stack(split_complex(values, self.is_complex))
 
     def invariants(self) -> Mapping[str, Invariant]:
         """Integrals by name that the solution conserves or dissipates."""
@@ -143,10 +144,6 @@ class EvolutionProblem(eqx.Module):
     def on_real_fields(self, operator: Operator) -> Operator:
         """An operator on the components as one on the `outputs`."""
         return real_form(operator, self.is_complex)
-
-    def _split(self, values: Any) -> Float[Array, " outputs"]:
-        """Values of the components at a point as values of the `outputs`."""
-        return jnp.stack(split_complex(values, self.is_complex))
 
     def required_derivatives(self, operator: Operator) -> tuple[frozenset[MultiIndex], int]:
         """The derivatives that an operator on real fields reads, and how many equations it returns."""
@@ -214,7 +211,11 @@ class EvolutionProblem(eqx.Module):
 
     def initial_at(self, x: Float[Array, " dim"]) -> Float[Array, " outputs"]:
         """g at one point as an array of its outputs."""
-        return self._split(self.initial(*(x[axis] for axis in range(self.box.dimension))))
+        return jnp.stack(self.initial_outputs(x))
+
+    def initial_outputs(self, x: Float[Array, " dim"]) -> list[Float[Array, ""]]:
+        """g at one point, its outputs one by one."""
+        return split_complex(self.initial(*(x[axis] for axis in range(self.box.dimension))), self.is_complex)
 
     def initial_values(
         self, points: Float[np.ndarray, "points dim"] | Float[Array, "points dim"]

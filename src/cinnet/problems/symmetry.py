@@ -1,99 +1,182 @@
 """Finding the symmetries of a problem, and by uniqueness of its solution, by trying.
 
 A reflection, a shorter period or an exchange of axes is a symmetry when the initial value is unchanged by it and
-the residual is too, whatever the values of the derivatives. Both are tested on random values in float64.
+the residual is too, whatever the values of the derivatives. Both are tested in float64 at many points: a dense grid,
+points drawn ever closer to where the initial value or the residual varies, and the points that the caller cares for.
+A wrong symmetry is a wrong solution, so what seems constant but may hide something between the points has none.
 """
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from ..dataflow import depends_on
 from ..domains import Box
 from ..fields import MultiIndex, apply_operator
 from ..symmetry import Symmetry
 from ..unknowns import UnknownField
 from .base import EvolutionProblem
 
-_TRIALS = 64
+_POINTS_PER_AXIS = {1: 4096, 2: 128, 3: 32}
+_OFFSET = (math.sqrt(5) - 1) / 2  # of the grid's spacing: irrational, so that no point is the image of another
+_REFINEMENTS = 4
 _TOLERANCE = 1e-11
 _MOST_REPEATS = 8
 _GENERIC = 0.37  # an unknown at its guess, often 0 or 1, may have a symmetry that other values have not
 
 
-def find_symmetry(problem: EvolutionProblem) -> Symmetry:
-    """The symmetries of a problem on its periodic axes that were found by trying.
+def find_symmetry(problem: EvolutionProblem, points: Float[np.ndarray, "points dim"] | None = None) -> Symmetry:
+    """The symmetries of a problem on its periodic axes that were found by trying, at `points` too.
 
     None for a bounded box, and none where a function of space is unknown.
     """
     box = problem.box
     if not box.periodic or any(isinstance(unknown, UnknownField) for unknown in problem.unknowns.values()):
         return Symmetry.none(box)
-    holds = _Trial(problem)
-    repeats = tuple(
-        next((n for n in range(_MOST_REPEATS, 1, -1) if holds(_shift(box, i, n))), 1) for i in range(box.dimension)
-    )
-    even = tuple(holds(_reflection(box, i)) for i in range(box.dimension))
-    alike = len(set(box.axes)) == len(set(repeats)) == len(set(even)) == 1
-    swaps = [_exchange(box, i, i + 1) for i in range(box.dimension - 1)]
-    return Symmetry(repeats, even, exchange=bool(swaps) and alike and all(holds(swap) for swap in swaps))
+    with jax.enable_x64(True):
+        functions = _Functions(problem)
+        batches = _trial_points(functions, box)
+        if functions.may_hide_something(batches):
+            return Symmetry.none(box)
+        holds = _Trial(functions, batches if points is None else [*batches, np.asarray(points, np.float64)])
+        repeats = tuple(
+            next((n for n in range(_MOST_REPEATS, 1, -1) if holds(_shift(box, i, n))), 1) for i in range(box.dimension)
+        )
+        even = tuple(holds(_reflection(box, i)) for i in range(box.dimension))
+        alike = len(set(box.axes)) == len(set(repeats)) == len(set(even)) == 1
+        swaps = [_exchange(box, i, i + 1) for i in range(box.dimension - 1)]
+        return Symmetry(repeats, even, exchange=bool(swaps) and alike and all(holds(swap) for swap in swaps))
 
 
 @dataclass(frozen=True)
 class _Map:
-    """A map of space, and the multi-index and sign of the derivative that a derivative turns into."""
+    """A map of space, and the multi-index and sign of the derivative that a derivative turns into.
+
+    Applied `order` times it is the identity.
+    """
 
     points: Callable[[np.ndarray], np.ndarray]
+    order: int
     index: Callable[[MultiIndex], MultiIndex] = lambda index: index
     sign: Callable[[MultiIndex], int] = lambda index: 1
 
 
 def _shift(box: Box, axis: int, repeats: int) -> _Map:
     step = np.eye(box.dimension)[axis] * box.axes[axis].length / repeats
-    return _Map(lambda points: points + step)
+    return _Map(lambda points: points + step, repeats)
 
 
 def _reflection(box: Box, axis: int) -> _Map:
     flip = 1 - 2 * np.eye(box.dimension)[axis]
     ends = np.eye(box.dimension)[axis] * (box.axes[axis].lower + box.axes[axis].upper)
-    return _Map(lambda points: ends + flip * points, sign=lambda index: -1 if index[1 + axis] % 2 else 1)
+    return _Map(lambda points: ends + flip * points, 2, sign=lambda index: -1 if index[1 + axis] % 2 else 1)
 
 
 def _exchange(box: Box, first: int, second: int) -> _Map:
     order = list(range(box.dimension))
     order[first], order[second] = second, first
-    return _Map(lambda points: points[:, order], index=lambda index: (index[0], *(index[1 + i] for i in order)))
+    return _Map(lambda points: points[:, order], 2, index=lambda index: (index[0], *(index[1 + i] for i in order)))
+
+
+class _Functions:
+    """The initial value and the residual of a problem at many points."""
+
+    def __init__(self, problem: EvolutionProblem):
+        self.problem = problem
+        axes = itertools.permutations(range(problem.box.dimension))
+        self.indices = sorted({(i[0], *(i[1 + a] for a in order)) for order in axes for i in problem.derivatives})
+        operator = problem.residual_operator.bind({name: jnp.full(1, _GENERIC) for name in problem.unknowns})
+        self.initial = jax.jit(problem.initial_values)
+        self.residual = jax.jit(lambda *where: apply_operator(operator, *where)[0])
+
+    def random_derivatives(self, rng: np.random.Generator, count: int) -> dict[MultiIndex, np.ndarray]:
+        return {index: rng.normal(size=(1, count, len(self.problem.outputs))) for index in self.indices}
+
+    def random_times(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        interval = self.problem.interval
+        return interval.start + interval.duration * rng.random((1, count))
+
+    def along_space(self, rng: np.random.Generator) -> Callable[[np.ndarray], np.ndarray]:
+        """Initial value and residual as functions of space alone, at one time and for one set of derivatives."""
+        derivatives, time = self.random_derivatives(rng, 1), self.random_times(rng, 1)
+
+        def values(points: np.ndarray) -> np.ndarray:
+            same = {i: np.broadcast_to(d, (1, len(points), d.shape[-1])) for i, d in derivatives.items()}
+            residual = self.residual(same, np.broadcast_to(time, (1, len(points))), points)
+            return np.concatenate([self.initial(points), residual], axis=1)
+
+        return values
+
+    def may_hide_something(self, batches: list[np.ndarray]) -> bool:
+        """Whether the initial value or the residual depends on space by its trace, but is constant at all points."""
+        varies = np.any([np.ptp(self.along_space(np.random.default_rng(1))(points), axis=0) for points in batches], 0)
+        outputs = len(self.problem.outputs)
+        origin = jnp.zeros(self.problem.box.dimension)
+        one = {index: jnp.zeros((1, 1, outputs)) for index in self.indices}
+        initial = [depends_on(lambda x, c=c: self.problem.initial_outputs(x)[c], 0, origin) for c in range(outputs)]
+        residual = depends_on(lambda x: self.residual(one, jnp.zeros((1, 1)), x[None]), 0, origin)
+        hidden = [depends and not seen for depends, seen in zip(initial, varies[:outputs], strict=True)]
+        return any(hidden) or (residual and not varies[outputs:].any())
+
+
+def _trial_points(functions: _Functions, box: Box) -> list[np.ndarray]:
+    """A dense grid, then as many points in those cells where something varies, again and again."""
+    rng = np.random.default_rng(0)
+    values = functions.along_space(rng)
+    count = _POINTS_PER_AXIS[box.dimension]
+    spacing = np.array([axis.length for axis in box.axes]) / count
+    points = box.uniform_grid((count,) * box.dimension) + _OFFSET * spacing
+    batches = [points]
+    for _ in range(_REFINEMENTS):
+        here = values(points)
+        steps = [np.abs(values(_inside(points + step, box)) - here) for step in np.diag(spacing)]
+        variation = np.max(steps, axis=0) / np.maximum(np.ptp(here, axis=0), _TOLERANCE)
+        weights = variation.max(axis=1)
+        if not weights.any():
+            break
+        likely = (weights / weights.sum() + (weights > 0) / (weights > 0).sum()) / 2
+        chosen = rng.choice(points, len(points), p=likely)
+        points = _inside(chosen + spacing * rng.random(points.shape), box)
+        batches.append(points)
+        spacing = spacing / 4
+    return batches
+
+
+def _inside(points: np.ndarray, box: Box) -> np.ndarray:
+    lower, length = (np.array([getattr(axis, name) for axis in box.axes]) for name in ("lower", "length"))
+    return lower + np.mod(points - lower, length)
 
 
 class _Trial:
-    """Whether a map changes the initial value or the residual at random points, times and derivatives."""
+    """Whether a map changes the initial value or the residual at any point, at random times and derivatives."""
 
-    def __init__(self, problem: EvolutionProblem):
-        rng = np.random.default_rng(0)
-        box, interval = problem.box, problem.interval
-        lower, length = (np.array([getattr(axis, name) for axis in box.axes]) for name in ("lower", "length"))
-        self._points = lower + length * rng.random((_TRIALS, box.dimension))
-        self._times = interval.start + interval.duration * rng.random((1, _TRIALS))
-        orders = range(1 + max(sum(index) for index in problem.derivatives))
-        indices = itertools.product(orders, repeat=1 + box.dimension)
-        shape = (1, _TRIALS, len(problem.outputs))
-        self._derivatives = {index: rng.normal(size=shape) for index in indices}
-        self._lower, self._length = lower, length
-        self._initial = jax.jit(problem.initial_values)
-        operator = problem.residual_operator.bind({name: jnp.full(1, _GENERIC) for name in problem.unknowns})
-        self._residual = jax.jit(
-            lambda derivatives, points: apply_operator(operator, derivatives, jnp.asarray(self._times), points)
-        )
+    def __init__(self, functions: _Functions, batches: list[np.ndarray]):
+        self._functions, self._batches = functions, batches
 
     def __call__(self, change: _Map) -> bool:
-        image = self._lower + np.mod(change.points(self._points) - self._lower, self._length)
-        moved = {change.index(index): change.sign(index) * value for index, value in self._derivatives.items()}
-        with jax.enable_x64(True):
-            pairs = (
-                (self._initial(self._points), self._initial(image)),
-                (self._residual(self._derivatives, self._points), self._residual(moved, image)),
-            )
-        return all(np.allclose(a, b, rtol=0, atol=_TOLERANCE * max(1.0, np.abs(a).max())) for a, b in pairs)
+        return all(self._holds_at(change, points) for points in self._batches)
+
+    def _holds_at(self, change: _Map, points: np.ndarray) -> bool:
+        functions, rng = self._functions, np.random.default_rng(0)
+        points = _inside(points, functions.problem.box)
+        derivatives, times = functions.random_derivatives(rng, len(points)), functions.random_times(rng, len(points))
+        initial, residual = functions.initial(points), functions.residual(derivatives, times, points)
+        for _ in range(change.order - 1):
+            points = _inside(change.points(points), functions.problem.box)
+            derivatives = {change.index(index): change.sign(index) * value for index, value in derivatives.items()}
+            if not (
+                _same(functions.initial(points), initial)
+                and _same(functions.residual(derivatives, times, points), residual)
+            ):
+                return False
+        return True
+
+
+def _same(values: Array, others: Array) -> bool:
+    return np.allclose(others, values, rtol=0, atol=_TOLERANCE * max(1.0, np.abs(others).max()))

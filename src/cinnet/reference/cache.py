@@ -1,7 +1,7 @@
 """Reference solutions on disk, found by their content.
 
-The key is a hash of the traced residual and initial value, the domain and the settings, so a changed coefficient
-is another file. A file carries a checksum of its arrays; one that is damaged is computed again. No pickle.
+The key is a hash of the problem's fingerprint and of the settings, so a changed coefficient is another file. A file
+carries a checksum of its arrays; one that is damaged is computed again. No pickle.
 """
 
 import contextlib
@@ -10,19 +10,16 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import platformdirs
-from jaxtyping import Array
 
-from ..fields import apply_operator
 from ..problems.base import EvolutionProblem
+from ..problems.fingerprint import fingerprint
 from .spectrum import Spectrum
-from .split import double_precision
 
 FORMAT = 1  # raise it when the numbers or the file would differ for the same problem and settings
 
@@ -34,45 +31,11 @@ def cache_directory() -> Path:
 
 def cache_path(problem: EvolutionProblem, settings: Mapping[str, Any]) -> Path | None:
     """The file that belongs to a problem and settings; None if the problem cannot be named by its content."""
-    indices = sorted(problem.derivatives)
-    components, dimension = len(problem.outputs), problem.box.dimension
-
-    def residual(state: Array, t: Array, x: Array) -> Array:
-        derivatives = {index: state[a][None, None] for a, index in enumerate(indices)}
-        return apply_operator(problem.residual_operator, derivatives, t[None], x[None])
-
-    with double_precision():
-        point = np.zeros(dimension)
-        traces = [
-            jax.make_jaxpr(residual)(np.zeros((len(indices), components)), np.zeros(()), point),
-            jax.make_jaxpr(problem.initial_values)(point[None]),
-        ]
-    digest = hashlib.sha256()
-    axes = [(axis.lower, axis.upper) for axis in problem.box.axes]
-    interval = (problem.interval.start, problem.interval.end)
-    digest.update(json.dumps([FORMAT, indices, components, axes, interval, dict(settings)], sort_keys=True).encode())
-    for trace in traces:
-        text = str(trace)
-        if " at 0x" in text:  # a Python callback, known by its address only: it may change without a trace
-            return None
-        digest.update(text.encode())
-        for constant in _constants(trace):
-            _hash_array(digest, np.asarray(constant))
-    return cache_directory() / f"reference-{digest.hexdigest()}.npz"
-
-
-def _constants(value: Any) -> Iterator[Any]:
-    """The constants closed over by a traced function and by the functions it calls."""
-    if hasattr(value, "consts") and hasattr(value, "jaxpr"):
-        yield from value.consts
-        yield from _constants(value.jaxpr)
-    elif hasattr(value, "eqns"):
-        for equation in value.eqns:
-            for parameter in equation.params.values():
-                yield from _constants(parameter)
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _constants(item)
+    content = fingerprint(problem.with_guesses())
+    if content is None:
+        return None
+    key = json.dumps([FORMAT, content, dict(settings)], sort_keys=True)
+    return cache_directory() / f"reference-{hashlib.sha256(key.encode()).hexdigest()}.npz"
 
 
 def _hash_array(digest: Any, array: np.ndarray) -> None:

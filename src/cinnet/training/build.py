@@ -41,13 +41,14 @@ def build_network(problem: EvolutionProblem, settings: Settings) -> Network:
 
 
 def _named_network(problem: EvolutionProblem, settings: Settings, interval: TimeInterval) -> Network:
+    columns = build_points(problem, settings).points
     common: dict[str, Any] = {
         "hidden": settings.hidden,
         "outputs": len(problem.outputs),
         "harmonics": settings.harmonics,
         "bounded_harmonics": settings.bounded_harmonics,
         "tensor": settings.tensor,
-        "symmetry": find_symmetry(problem) if settings.exploit_symmetry else None,
+        "symmetry": find_symmetry(problem, columns) if settings.exploit_symmetry else None,
         "activation": settings.activation,
         "initial_gain": settings.initial_gain,
         "mirrored": _mirrored(problem) if settings.exact_boundary else None,
