@@ -6,8 +6,9 @@ from small_problems import Decay
 
 import cinnet
 from cinnet import Observations, Unknown
-from cinnet.assess.inference import known_problem, refined
+from cinnet.assess.inference import known_problem
 from cinnet.config.settings import Stage
+from cinnet.objective.constrained import refined
 
 
 class LongDecay(Decay):
@@ -52,7 +53,7 @@ def test_training_that_ends_early_gives_the_same_estimate(solution, monkeypatch)
     error = solution[0].estimates["rate"].standard_error
     stages = (Stage("levenberg-marquardt", 8),)
     refined = cinnet.solve(problem, stages=stages, **options).estimates["rate"].value
-    monkeypatch.setattr("cinnet.assess.inference._REFINEMENTS", 0)
+    monkeypatch.setattr("cinnet.objective.constrained._REFINEMENTS", 0)
     trained = cinnet.solve(problem, stages=stages, **options).estimates["rate"].value
     assert abs(trained - best) > error
     assert abs(refined - best) < 0.1 * error
