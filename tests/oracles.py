@@ -1,6 +1,8 @@
 """Slow, independent ways to compute what the library computes: nested autodiff, explicit loops, SciPy quadrature."""
 
+import functools
 import itertools
+import operator
 
 import equinox as eqx
 import jax
@@ -9,12 +11,14 @@ import numpy as np
 from scipy.integrate import quad
 
 
-def _raised(function, axis: int, order: int, size: int):
+def _raised(function, axis: int, order: int):
     """From a function that gives derivatives below `order` along an axis, one that also gives that order."""
 
-    def with_next(point):
-        direction = jnp.zeros(size).at[axis].set(1.0)
-        values, tangents = jax.jvp(function, (point,), (direction,))
+    def with_next(*coordinates):
+        def along(coordinate):
+            return function(*coordinates[:axis], coordinate, *coordinates[axis + 1 :])
+
+        values, tangents = jax.jvp(along, (coordinates[axis],), (jnp.ones(()),))
         last = [index for index in values if index[axis] == order - 1]
         following = {tuple(o + (a == axis) for a, o in enumerate(index)): tangents[index] for index in last}
         return values | following
@@ -22,14 +26,22 @@ def _raised(function, axis: int, order: int, size: int):
     return with_next
 
 
-def all_derivatives(function, point, orders: tuple[int, ...]) -> dict:
-    """All derivatives up to `orders` of a function of one vector, by nested forward mode."""
+def derivatives_of(function, coordinates, orders: tuple[int, ...]) -> dict:
+    """All derivatives up to `orders` of a function of several numbers, by nested forward mode.
+
+    Each level differentiates along one coordinate alone: what does not depend on it has no tangents to compile.
+    """
     zero = (0,) * len(orders)
-    tower = lambda z: {zero: function(z)}  # noqa: E731
+    tower = lambda *coordinates: {zero: function(*coordinates)}  # noqa: E731
     for axis, highest in enumerate(orders):
         for order in range(1, highest + 1):
-            tower = _raised(tower, axis, order, len(orders))
-    return tower(point)
+            tower = _raised(tower, axis, order)
+    return tower(*coordinates)
+
+
+def all_derivatives(function, point, orders: tuple[int, ...]) -> dict:
+    """The same for a function of one vector."""
+    return derivatives_of(lambda *coordinates: function(jnp.stack(coordinates)), list(point), orders)
 
 
 def nested_derivatives(network, times, points, highest: tuple[tuple[int, ...], ...]) -> dict:
@@ -38,11 +50,10 @@ def nested_derivatives(network, times, points, highest: tuple[tuple[int, ...], .
     by_column = times if times.ndim == 2 else jnp.broadcast_to(times[:, None], (times.shape[0], points.shape[0]))
 
     def at_point(network, t, x):
-        merged = {}
-        for orders in highest:
-            at = jnp.concatenate([t[None], x])
-            merged |= all_derivatives(lambda z: network(z[0], z[1:]), at, orders)
-        return merged
+        def value(t, *x):
+            return network(t, jnp.stack(x) if x else jnp.zeros(0))
+
+        return functools.reduce(operator.or_, [derivatives_of(value, (t, *x), orders) for orders in highest])
 
     over_points = jax.vmap(at_point, in_axes=(None, 0, 0))
     over_times = jax.vmap(over_points, in_axes=(None, 0, None))

@@ -16,7 +16,7 @@ from scipy.stats import t as student_t
 from ..networks import Network, WithUnknowns
 from ..objective.constrained import ConstrainedProblem
 from ..objective.constrained import refined as refined  # training still imports it from here
-from ..objective.objective import Objective
+from ..objective import Objective
 from ..problems.base import EvolutionProblem
 from ..unknowns import Unknown
 

@@ -5,7 +5,6 @@ The equation is taken as exact. A small change of an unknown changes the solutio
 ends before the unknowns have settled; a few Gauss-Newton steps with the equation as a constraint bring them there.
 """
 
-import itertools
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -18,7 +17,8 @@ from jaxtyping import Array, Float, Int
 from ..networks import WithUnknowns
 from ..optimizers.base import flatten_parameters
 from ..problems.base import EvolutionProblem
-from .objective import Objective, observations_by_term
+from .build import observations_by_term
+from .objective import Objective
 
 _SMALLEST_SINGULAR = 1e-4  # of the largest: below it a direction of the network's parameters is too far from linear
 _REFINEMENTS = 3
@@ -58,14 +58,14 @@ class ConstrainedProblem:
         of_unknown = _coefficient_columns(network)
         weights = objective.row_weights(network)
         residuals, jacobian = (np.asarray(a, np.float64) for a in eqx.filter_jit(objective.linearize)(network, weights))
-        counts = [term.num_points * term.times.size * term.num_equations for term in objective.terms]
+        counts = [term.num_rows for term in objective.terms]
         blocks = np.split(np.arange(len(residuals)), np.cumsum(counts)[:-1])
-        enforced = np.concatenate(list(itertools.compress(blocks, _is_enforced(objective))))
+        enforced = np.concatenate([block for term, block in zip(objective.terms, blocks, strict=True) if term.enforced])
         right = np.column_stack([residuals[enforced], jacobian[enforced][:, of_unknown]])
         solved = np.linalg.lstsq(np.delete(jacobian[enforced], of_unknown, axis=1), -right, rcond=_SMALLEST_SINGULAR)[0]
         correction, response = solved[:, 0], solved[:, 1:]
         observed, measured = [], observations_by_term(problem)
-        for term, block, weight in zip(objective.terms, blocks, _weights(objective).values(), strict=True):
+        for term, block, weight in zip(objective.terms, blocks, objective.weights, strict=True):
             if term.name not in measured:
                 continue
             scale = np.sqrt(len(block) / float(weight))
@@ -145,20 +145,9 @@ def refined(problem: EvolutionProblem, objective: Objective, network: WithUnknow
     return network
 
 
-def _is_enforced(objective: Objective) -> list[bool]:
-    """Which terms state the equation; the others are data, or say what is believed of the unknowns."""
-    return [term.name.split(" ")[0] in ("initial", "residual", "boundary") for term in objective.terms]
-
-
-def _weights(objective: Objective) -> dict[str, Float[Array, ""]]:
-    """The weight of every term by its name."""
-    return {term.name: weight for term, weight in zip(objective.terms, objective.weights, strict=True)}
-
-
 def _enforced_loss(objective: Objective, network: WithUnknowns) -> float:
-    value, weights = eqx.filter_jit(objective.loss)(network), _weights(objective)
-    enforced = itertools.compress(value.parts.items(), _is_enforced(objective))
-    return float(sum(weights[name] * part for name, part in enforced))
+    parts = eqx.filter_jit(objective.loss)(network).parts
+    return float(sum(objective.weight(term.name) * parts[term.name] for term in objective.terms if term.enforced))
 
 
 def _coefficient_columns(network: WithUnknowns) -> Int[np.ndarray, " coefficients"]:
