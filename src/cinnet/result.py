@@ -46,7 +46,7 @@ class RunResult:
     accurate_until: float | None = None
     accuracy: str | None = None
     verdict: str | None = None
-    estimates: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    estimates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def is_assessed(self) -> bool:

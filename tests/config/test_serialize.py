@@ -92,7 +92,7 @@ def test_a_fingerprint_is_the_same_in_another_process():
 
 def test_a_changed_class_is_not_read_back():
     content = to_json(Halving(4)) | {"code": "of yesterday"}
-    with pytest.raises(NeedsCodeError, match="code of .*Halving' has changed"):
+    with pytest.raises(NeedsCodeError, match=r"code of .*Halving' has changed"):
         from_json(content)
 
 

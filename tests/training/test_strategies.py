@@ -160,7 +160,7 @@ def test_mirrored_columns_are_trained_on_once_with_the_same_loss():
 
 
 def test_mistakes_are_named():
-    with pytest.raises(TypeError, match="strategies: 'faster' is not a cinnet.Strategy"):
+    with pytest.raises(TypeError, match=r"strategies: 'faster' is not a cinnet\.Strategy"):
         Trainer(PROBLEM, settings_with(strategies=("faster",)))
     with pytest.raises(ValueError, match=r"epsilon=-1\.0"):
         CausalWeights(-1.0)

@@ -17,12 +17,11 @@ from typing import Any
 from cinnet import solver
 from cinnet.config.presets import resolve_settings
 from cinnet.config.settings import Settings
+from cinnet.machine import gemm_seconds
 from cinnet.problems import PROBLEMS
 from cinnet.reference import reference_solution
-from cinnet.machine import gemm_seconds
 from cinnet.storage import run_folder
 from cinnet.storage.files import write_json
-
 from cinnet.training import TrainingView
 
 from .cells import Cell, Experiment

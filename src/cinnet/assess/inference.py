@@ -14,9 +14,9 @@ import numpy as np
 from scipy.stats import t as student_t
 
 from ..networks import Network, WithUnknowns
+from ..objective import Objective
 from ..objective.constrained import ConstrainedProblem
 from ..objective.constrained import refined as refined  # training still imports it from here
-from ..objective import Objective
 from ..problems.base import EvolutionProblem
 from ..unknowns import Unknown
 

@@ -36,8 +36,8 @@ def doctor(as_json: bool) -> None:
     import jax
     import jax.numpy as jnp
 
-    from ..reference import cache_directory
     from ..machine import gemm_seconds
+    from ..reference import cache_directory
 
     seconds = gemm_seconds()
     cache = cache_directory()

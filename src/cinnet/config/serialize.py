@@ -2,7 +2,8 @@
 
 A registered object, or one whose class is a dataclass of plain values, is written as {"kind", "options"}. Anything else
 is known by a fingerprint of its code and data: equal ones can be recognised, but they cannot be made from a file.
-Nothing is ever imported because a file says so: a class is found only if it is registered or the caller has imported it.
+Nothing is ever imported because a file says so: a class is found only if it is registered, or derived from one of ours
+and imported by the caller.
 """
 
 import dataclasses

@@ -95,7 +95,7 @@ class Settings:
     exact_boundary: bool = _setting("boundary values and insulated ends by construction", default=False)
     resample_every: int | None = _setting("steps after which columns are drawn anew by residual", default=None)
     balance_every: int | None = _setting("steps after which weights move to equal gradient norms", default=None)
-    strategies: tuple[Any, ...] = _setting("what else changes the objective while training goes on", takes_objects=True, default=())
+    strategies: tuple[Any, ...] = _setting("what else changes the objective meanwhile", takes_objects=True, default=())
     extra_terms: tuple[Any, ...] = _setting("further terms of the loss", takes_objects=True, default=())
     memory_gigabytes: float = _setting("above this Levenberg-Marquardt works without matrices", default=4.0)
     num_mesh_intervals: int | None = _setting("N_s, intervals of the temporal mesh", default=None)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from ..networks import WithUnknowns
 from ..optimizers.base import flatten_parameters

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -15,11 +14,13 @@ class Prior(Penalty):
     """The penalties on the coefficients of all unknown fields."""
 
     scales: Mapping[str, Float[Array, " _"]]
-    name: str = eqx.field(static=True, default="prior")
 
     def __init__(self, scales: Mapping[str, Float[np.ndarray, " _"]], dtype: np.dtype):
         self.scales = {name: jnp.asarray(scale, dtype) for name, scale in scales.items()}
-        self.name = "prior"
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return "prior"
 
     @property
     def dtype(self) -> np.dtype:

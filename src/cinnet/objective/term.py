@@ -65,8 +65,13 @@ class Penalty(Term):
     A subclass has a `name` and gives `penalties`, `num_rows` and `dtype`; `Objective` adds it as it is.
     """
 
-    causal: bool = eqx.field(static=True, default=False)
-    enforced: bool = eqx.field(static=True, default=False)
+    @property
+    def causal(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return False
+
+    @property
+    def enforced(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return False
 
     @abc.abstractmethod
     def penalties(self, network: Network) -> Float[Array, " rows"]:

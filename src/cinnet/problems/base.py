@@ -138,8 +138,8 @@ class EvolutionProblem(eqx.Module):
     def parted(self, values: np.ndarray) -> Float[np.ndarray, "... outputs"]:
         """Values of the components, as `joined` gives them, as values of the outputs."""
         values = values[..., None] if len(self.components) == 1 else values
-        parts = [(v.real, v.imag) if two else (v.real,) for v, two in zip(np.moveaxis(values, -1, 0), self.is_complex)]
-        return np.stack([one for pair in parts for one in pair], axis=-1)
+        of_component = zip(np.moveaxis(values, -1, 0), self.is_complex, strict=True)
+        return np.stack([part for v, two in of_component for part in ((v.real, v.imag) if two else (v.real,))], axis=-1)
 
     def on_real_fields(self, operator: Operator) -> Operator:
         """An operator on the components as one on the `outputs`."""

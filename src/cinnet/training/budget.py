@@ -22,7 +22,7 @@ class Budget:
         """A budget from a number of seconds, or none."""
         if budget is None:
             return cls()
-        return budget if isinstance(budget, cls) else cls(seconds=float(budget))
+        return budget if isinstance(budget, Budget) else cls(seconds=float(budget))
 
 
 class Stopwatch:

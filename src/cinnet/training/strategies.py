@@ -102,13 +102,14 @@ class CausalWeights(Strategy):
     def apply(self, run, objective, state):
         if objective.causality is not None:
             return objective
-        return objective.with_causality(self.first if self.epsilon == "auto" else self.epsilon)
+        return objective.with_causality(self.first if isinstance(self.epsilon, str) else self.epsilon)
 
     def after_step(self, run, objective, network, state):
         seen = None if run.losses is None else run.losses.causal_weights
-        if self.epsilon != "auto" or seen is None or float(seen.min()) < self.nearly_one:
+        epsilon = objective.causality
+        if self.epsilon != "auto" or epsilon is None or seen is None or float(seen.min()) < self.nearly_one:
             return objective, state
-        return objective.with_causality(jnp.minimum(objective.causality * 10, self.highest)), state
+        return objective.with_causality(jnp.minimum(epsilon * 10, self.highest)), state
 
 
 class BalancedWeights(Strategy):
