@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from cinnet.config import presets
 from cinnet.config.presets import resolve_settings
 from cinnet.config.settings import MEMORY_SETTINGS, METHODS, PRESETS, Settings, Stage, check_type
 from cinnet.problems import PROBLEMS, AllenCahn, AllenCahn2D, CahnHilliard
@@ -50,7 +51,6 @@ def test_settings_survive_json(method, preset, name):
         ({"sampling": "sobol"}, "sampling='sobol'"),
         ({"causality": "always"}, "causality='always'"),
         ({"grid": (0, 5)}, r"grid=\(0, 5\): give two whole numbers"),
-        ({"grid": 7}, r"grid=7: give two whole numbers"),
         ({"num_times": 0}, "num_times=0"),
         ({"network": "cinet"}, "network='cinet' is unknown; did you mean 'cinnet'"),
         ({"network": "cinnet", "gate": None}, "gate=None: the network 'cinnet' needs it"),
@@ -67,7 +67,13 @@ def test_mistakes_are_named(options, message):
         resolve_settings(AllenCahn(), **options)
 
 
-@pytest.mark.parametrize("steps", [-1, 5.5, float("nan"), True])
+@pytest.mark.parametrize("grid", [7, (4, 8, 9), (4.0, 8), (True, 8)])
+def test_a_grid_is_two_whole_numbers(grid):
+    with pytest.raises(ValueError, match="give two whole numbers"):
+        presets._grid(AllenCahn(), "fast", grid)
+
+
+@pytest.mark.parametrize("steps", [-1, True])
 def test_steps_are_whole_numbers(steps):
     with pytest.raises(ValueError, match=f"steps={steps}"):
         Stage("adam", steps)

@@ -45,12 +45,8 @@ class Network(eqx.Module):
     former only.
     """
 
+    box: eqx.AbstractVar[Box]
     interval: eqx.AbstractVar[TimeInterval]
-
-    @property
-    @abc.abstractmethod
-    def box(self) -> Box:
-        """The domain in space."""
 
     @property
     def symmetry(self) -> Symmetry:
@@ -93,7 +89,7 @@ class LayeredNetwork(Network):
     layers: eqx.AbstractVar[tuple]
 
     @property
-    def box(self) -> Box:
+    def box(self) -> Box:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.embedding.box
 
     @property

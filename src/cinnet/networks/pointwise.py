@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..domains import Box, TimeInterval
 from ..nested import partial_derivative
 from .base import Network
 
@@ -30,9 +29,6 @@ class PointwiseNetwork(Network):
     each component. Forward mode inside forward mode costs twice as much with every order; `Network.jets` is the place
     for something faster.
     """
-
-    box: eqx.AbstractVar[Box]  # pyright: ignore[reportIncompatibleMethodOverride]
-    interval: eqx.AbstractVar[TimeInterval]
 
     @abc.abstractmethod
     def __call__(self, t: Float[Array, ""], x: Float[Array, " dim"]) -> Float[Array, " outputs"]: ...

@@ -52,7 +52,7 @@ class Windows(Network):
         self.starts = starts
 
     @property
-    def box(self) -> Box:
+    def box(self) -> Box:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.pieces[0].box
 
     @property

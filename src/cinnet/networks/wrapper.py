@@ -14,7 +14,7 @@ class Wrapper(Network):
     inner: eqx.AbstractVar[Network]
 
     @property
-    def box(self) -> Box:
+    def box(self) -> Box:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.box
 
     @property
