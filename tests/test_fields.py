@@ -80,6 +80,64 @@ def test_second_derivative_of_a_cubic_flux_is_the_expanded_one():
     np.testing.assert_allclose((V2**3 - V2).xy, mixed, rtol=1e-13)
 
 
+U = U1
+
+
+@pytest.mark.parametrize(
+    ("combine", "expected"),
+    [
+        (lambda u: u.x, lambda f: 2 * f),
+        (lambda u: u * u.x, lambda f: 2 * f**2),
+        (lambda u: u.x * u, lambda f: 2 * f**2),
+        (lambda u: u.x * u.xx, lambda f: 8 * f**2),
+        (lambda u: u.x**4, lambda f: 16 * f**4),
+        (lambda u: -u.x / 3, lambda f: -2 * f / 3),
+        (lambda u: 3 - u.x, lambda f: 3 - 2 * f),
+        (lambda u: u.x - 1.5 * u, lambda f: 0.5 * f),
+        (lambda u: 2 + u.laplacian, lambda f: 2 + 4 * f),
+        (lambda u: u.gradient[0] * u, lambda f: 2 * f**2),
+        (lambda u: u.x.real - u.x.imag, lambda f: 2 * f),
+        (lambda u: u.map(jnp.exp), np.exp),
+        (lambda u: u.map(jnp.exp) * u.x, lambda f: 2 * np.exp(f) * f),
+        (lambda u: (u**2).map(jnp.sin), lambda f: np.sin(f**2)),
+    ],
+)
+def test_derivatives_are_fields_again(combine, expected):
+    """Checked against differences of the same expression of f = exp(2 x - t), whose slope is 2 f."""
+    field = combine(U)
+    assert isinstance(field, Field)
+
+    def at(x, t=T):
+        return expected(np.exp(2 * x - t))
+
+    step = 1e-4
+    np.testing.assert_allclose(field.value, at(X), rtol=1e-14)
+    np.testing.assert_allclose(field.x, (at(X + step) - at(X - step)) / (2 * step), rtol=1e-6)
+    np.testing.assert_allclose(field.xx, (at(X + step) - 2 * at(X) + at(X - step)) / step**2, rtol=1e-5)
+    np.testing.assert_allclose(field.x.x, field.xx, rtol=1e-14)
+    np.testing.assert_allclose(field.xt, field.t.x, rtol=1e-14)
+    np.testing.assert_allclose(field.t, (at(X, T + step) - at(X, T - step)) / (2 * step), rtol=1e-6)
+
+
+def test_derivatives_of_derivatives_in_residuals():
+    """d/dt and d/dx of combinations, against the expanded expressions."""
+    np.testing.assert_allclose(V2.laplacian.x, -10 * np.cos(X + 3 * Y), rtol=1e-14)
+    expanded = V2.xxx + V2.xyy
+    np.testing.assert_allclose(V2.laplacian.x, expanded, rtol=1e-14)
+    cubic = (V2**3).xxx + (V2**3).xyy
+    np.testing.assert_allclose((V2**3).laplacian.x, cubic, rtol=1e-14)
+    asked, _ = required_derivatives(lambda u, t, x, y: u.laplacian.t, 2)
+    assert {(1, 2, 0), (1, 0, 2)} <= asked
+
+
+def test_derivatives_behave_as_arrays_where_these_are_needed():
+    slope = 2 * np.exp(2 * X - T)
+    assert (U.x.dtype, U.x.shape) == (np.float64, ())
+    np.testing.assert_allclose(jnp.stack([U.x, U.xx]), [slope, 2 * slope], rtol=1e-14)
+    np.testing.assert_allclose(U.x % 2, slope % 2, rtol=1e-14)
+    np.testing.assert_allclose(7 % U.x, 7 % slope, rtol=1e-14)
+
+
 def test_product_of_two_fields_obeys_the_rule_of_leibniz():
     other = Field(1, lambda index: jnp.asarray([1.5, 0.2, -0.7][index[1]] * (index[0] == 0)))
     expected = U1.value * other.xx + 2 * U1.x * other.x + U1.xx * other.value
@@ -170,6 +228,10 @@ def test_names_of_derivatives():
     assert "dimension=1" in repr(U1)
 
 
+def reads(operator):
+    return required_derivatives(lambda u, t, x: operator(u, x), 1)
+
+
 @pytest.mark.parametrize(
     ("read", "error", "message"),
     [
@@ -182,6 +244,11 @@ def test_names_of_derivatives():
         (lambda: Field(0, exponential).laplacian, ValueError, r"u\.laplacian: the domain has no spatial axis"),
         (lambda: U1._missing, AttributeError, "_missing"),
         (lambda: required_derivatives(lambda u, t, x: jnp.ones(3) * u, 1), ValueError, r"shape \(3,\).*one number"),
+        (lambda: U1.t.t, ValueError, r"u\.tt: second time derivatives"),
+        (lambda: reads(lambda u, x: (jnp.exp(u) * u.x).x), ValueError, r"\.x was asked of a plain.*u\.map\(jnp\.exp"),
+        (lambda: reads(lambda u, x: (x * u.x).laplacian), ValueError, r"\.laplacian was asked of.*product rule"),
+        (lambda: reads(lambda u, x: jax.lax.tanh(u.x)), ValueError, r"jax\.lax.*give it u\.value or u\.x\.value"),
+        (lambda: reads(lambda u, x: x.missing), AttributeError, "missing"),
     ],
 )
 def test_field_errors(read, error, message):
