@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cinnet.assess.error_estimate import ErrorEstimate
-from cinnet.assess.verdict import Accuracy, Facts, judge, recent_decrease
+from cinnet.assess.verdict import Accuracy, Facts, judge, recent_decrease, trained_residual
 
 TIMES = np.linspace(0.5, 10.0, 20)
 
@@ -142,3 +142,11 @@ def test_recent_decrease_is_over_the_last_quarter_of_the_last_window():
     assert recent_decrease(earlier[:1]) is None
     assert recent_decrease([]) is None
     assert recent_decrease([record(0, 1, 1.0), record(0, 2, 0.0)]) == np.inf
+
+
+def test_trained_residual_is_that_at_the_end_of_every_window():
+    records = [
+        {"window": window, "residual": residual} for window, residual in ((0, 9.0), (0, 1.0), (1, 9.0), (1, 3.0))
+    ]
+    assert trained_residual(records) == 2.0
+    assert trained_residual([]) is None

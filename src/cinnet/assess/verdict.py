@@ -89,6 +89,12 @@ def judge(facts: Facts) -> Verdict:
     return Verdict(accuracy, " ".join(text), until, advice)
 
 
+def trained_residual(records: Sequence[Mapping[str, float]]) -> float | None:
+    """The mean squared residual at the training points at the end of every window; `records` are those of training."""
+    last_of_window = {record["window"]: record["residual"] for record in records if "residual" in record}
+    return float(np.mean(list(last_of_window.values()))) if last_of_window else None
+
+
 def recent_decrease(records: Sequence[Mapping[str, float]]) -> float | None:
     """The factor by which the loss fell over the last quarter of the last window's last stage, None if it is not known.
 
