@@ -75,7 +75,7 @@ def cheap(request, monkeypatch, tmp_path, tmp_path_factory):
     for dimension, defaults in cinnet.reference.solver._DEFAULTS.items():
         loose = dataclasses.replace(defaults, tolerance=3e-2)
         monkeypatch.setitem(cinnet.reference.solver._DEFAULTS, dimension, loose)
-    monkeypatch.setattr(cinnet.solution, "_TEST_GRIDS", {0: (5, 1), 1: (5, 16), 2: (3, 4)})
+    monkeypatch.setattr(cinnet.assess.comparison, "_TEST_GRIDS", {0: (5, 1), 1: (5, 16), 2: (3, 4)})
     monkeypatch.setattr(cinnet.solver, "run", short_run)
     monkeypatch.setattr(cinnet.solver, "gemm_seconds", lambda: 1.0)
     monkeypatch.setattr(cinnet.training.forecast, "gemm_seconds", lambda: 1.0)

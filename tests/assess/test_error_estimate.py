@@ -1,5 +1,7 @@
 """For a linear equation the error equation is exact, so the estimate must be the true error of any network."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,7 +21,10 @@ from cinnet import (
     robin,
 )
 from cinnet.assess.error_estimate import error_estimate
+from cinnet.embeddings import Embedding
 from cinnet.evaluation import predict
+from cinnet.nested import partial_derivative
+from cinnet.networks import Network
 from cinnet.reference import known_solution
 
 
@@ -185,6 +190,61 @@ def test_estimate_is_the_error_for_linear_equations(problem):
     true = np.linalg.norm(error, axis=(1, 2)) / np.linalg.norm(prediction, axis=(1, 2))
     np.testing.assert_allclose(estimate.estimate[::20], true, rtol=0.05)
     assert estimate.free_constants == (("psi",) if isinstance(problem, RossbyWave) else ())
+
+
+class ClosedForm(Network):
+    """A function in the place of a network."""
+
+    function: Callable = eqx.field(static=True)
+    embedding: Embedding
+    interval: TimeInterval = eqx.field(static=True)
+    widths = (2,)
+    dtype = np.dtype(np.float64)
+
+    def __call__(self, t, x):
+        return jnp.stack(self.function(t, *x))
+
+    def plan(self, times):
+        return jnp.asarray(times)
+
+    def jets(self, plan, points, space):
+        def at(index):
+            derivative = partial_derivative(lambda z: self(z[0], z[1:]), index)
+            return jax.vmap(lambda t: jax.vmap(lambda x: derivative(jnp.append(t, x)))(points))(plan)
+
+        return {index: at(index) for index in space.wanted}
+
+
+class TaylorGreen(EvolutionProblem):
+    """Vortices of vorticity w and streamfunction psi that decay where they are."""
+
+    space = Box(Periodic(0.0, 2 * np.pi), Periodic(0.0, 2 * np.pi))
+    components = ("w", "psi")
+
+    def residual(self, w, psi, t, x, y):
+        return psi.laplacian + w, w.t + psi.y * w.x - psi.x * w.y - 0.1 * w.laplacian
+
+    def initial(self, x, y):
+        return self.exact(0.0, x, y)
+
+    def exact(self, t, x, y):
+        psi = jnp.exp(-0.2 * t) * jnp.cos(x) * jnp.cos(y)
+        return 2 * psi, psi
+
+
+def test_estimate_of_a_nonlinear_equation_with_a_constraint_is_the_error_but_for_a_free_constant():
+    problem, size = TaylorGreen(), 2e-4
+
+    def wrong(t, x, y):
+        w, psi = problem.exact(t, x, y)
+        return w + size * (1 + t) * jnp.sin(x + y), psi + size * t * jnp.sin(2 * y) + 0.5
+
+    network = ClosedForm(wrong, Embedding(problem.box, 1), problem.interval)
+    estimate = error_estimate(problem, network, 10)
+    t = estimate.times
+    true = size * np.sqrt(((1 + t) ** 2 + t**2) / 2) / (np.exp(-0.2 * t) * np.sqrt(5) / 2)
+    np.testing.assert_allclose(estimate.estimate, true, rtol=0.05)
+    assert estimate.free_constants == ("psi",)
 
 
 def test_a_constraint_that_does_not_determine_its_component_gives_no_estimate():

@@ -25,7 +25,7 @@ _STEPS_PER_LEVEL = 4
 _LEAST_STEPS, _MOST_STEPS = 200, 400
 _STEPS_PER_RATE = 10  # the one-sided constant changes slowly
 _ENORMOUS = 1e100  # an error beyond it is not followed
-RUNAWAY = 1e6  # errors that grow by more are the equation's, not training's
+_RUNAWAY = 1e6  # errors that grow by more may belong to an ill-posed equation
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _solved(
         bound=_bound(problem, equation, grid.norm(start), sizes),
         overall=float(np.linalg.norm(errors) / np.linalg.norm(sizes)),
         growth=growth,
-        ill_posed=bool(growth[-1] > RUNAWAY) and equation.is_ill_posed(),
+        ill_posed=bool(growth[-1] > _RUNAWAY) and equation.is_ill_posed(),
         free_constants=tuple(problem.outputs[number] for number in equation.free),
     )
 
@@ -153,7 +153,7 @@ def _bound(
     else:
         return None
     bounds, bound, step = [], start, equation.step
-    for rate, drive in zip(rates, equation.drive, strict=True):
+    for rate, drive in zip(rates.tolist(), equation.drive, strict=True):
         growth = math.exp(min(rate * step, 700.0))
         added = step if abs(rate * step) < 1e-12 else (growth - 1) / rate
         bound = min(growth * bound + equation.grid.norm(drive) * added, 1e300)

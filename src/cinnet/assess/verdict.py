@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .error_estimate import RUNAWAY, ErrorEstimate
+from .error_estimate import ErrorEstimate
 from .metrics import last_time_below
 
 ACCURATE_BELOW, MODERATE_BELOW = 1e-2, 5e-2  # of the relative L2 error
 _FREEDOM = 10.0  # a held-out residual that exceeds the trained one by more means freedom between the points
+_AMPLIFIED = 1e2  # errors that have grown by more are the equation's as much as training's
 _STILL_FALLING = 1.1  # the factor by which the loss fell over the last quarter of the steps
 
 
@@ -87,6 +88,12 @@ def judge(facts: Facts) -> Verdict:
     text = [*grounds, *_validity(facts, until), *_reservations(facts), *reasons, _ending(facts.status)]
     advice = tuple(dict.fromkeys(finding.advice for finding in findings if finding.advice))
     return Verdict(accuracy, " ".join(text), until, advice)
+
+
+def trained_residual(records: Sequence[Mapping[str, float]]) -> float | None:
+    """The mean squared residual at the training points at the end of every window; `records` are those of training."""
+    last_of_window = {record["window"]: record["residual"] for record in records if "residual" in record}
+    return float(np.mean(list(last_of_window.values()))) if last_of_window else None
 
 
 def recent_decrease(records: Sequence[Mapping[str, float]]) -> float | None:
@@ -186,35 +193,39 @@ def _reservations(facts: Facts) -> list[str]:
 
 
 def _diagnosis(facts: Facts) -> list[_Finding]:
-    """What is wrong, the most telling first; how training went is looked at where nothing else explains it."""
-    found = [*_instability(facts), *_incompleteness(facts), *_freedom(facts)] or _training(facts)
+    """What is wrong, the most telling first; how training went is looked at where its points explain nothing."""
+    if facts.estimate is not None and facts.estimate.ill_posed:
+        found = [
+            _Finding(
+                "The equation looks ill-posed: errors grow without bound, the finest fastest.",
+                "Check the sign of its highest derivative.",
+            )
+        ]
+    else:
+        found = _amplification(facts) + (_incompleteness(facts) or _freedom(facts) or _training(facts))
     found += [_Finding(f"Note that {one}; such a corner costs accuracy.") for one in facts.incompatibilities]
     if facts.has_intervals:
         found.append(_Finding("The intervals of the unknowns reflect the noise of the data only, not this error."))
     return found
 
 
-def _instability(facts: Facts) -> list[_Finding]:
-    """Errors that the equation itself multiplies."""
+def _amplification(facts: Facts) -> list[_Finding]:
+    """Errors that the equation itself multiplies, as long as they are small enough for the estimate to hold."""
     estimate = facts.estimate
-    if estimate is None or not estimate.solution_is_finite or not estimate.growth[-1] > RUNAWAY:
+    if estimate is None or not estimate.solution_is_finite:
         return []
-    if estimate.ill_posed:
-        return [
-            _Finding(
-                "The equation looks ill-posed: errors grow without bound, the finest fastest.",
-                "Check the sign of its highest derivative.",
-            )
-        ]
-    factor = estimate.growth[-1]
-    amount = f"by a factor of {factor:.0e}" if math.isfinite(factor) else "without bound"
-    since = float(estimate.times[np.argmax(estimate.growth > RUNAWAY)])
-    return [
-        _Finding(
-            f"The equation amplifies errors {amount}, and by more than {RUNAWAY:.0e} from t = {since:.3g} on.",
-            "Solve up to an earlier time, or use dtype='float64' and more steps.",
-        )
-    ]
+    valid_until = estimate.accurate_until(1.0)
+    beyond = []
+    if valid_until != estimate.times[-1] and facts.relative_l2_error is None:
+        since = estimate.times[0] if valid_until is None else valid_until
+        beyond.append(_Finding(f"The estimate exceeds 100 % after t = {since:.3g} and says nothing about later times."))
+    if valid_until is None:
+        return beyond
+    growth = float(estimate.growth[estimate.times <= valid_until].max())
+    if not growth > _AMPLIFIED:
+        return beyond
+    reason = f"The equation amplifies errors, by a factor of {growth:.0e} until t = {valid_until:.3g}."
+    return [*beyond, _Finding(reason, "Solve up to an earlier time, or use dtype='float64' and more steps.")]
 
 
 def _incompleteness(facts: Facts) -> list[_Finding]:
