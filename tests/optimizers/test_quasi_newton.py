@@ -103,8 +103,8 @@ def test_update_is_the_inverse_of_the_direct_form(variant, size):
     matrix, s = root @ root.T + np.eye(4), random.normal(size=4)
     y = size * np.linalg.solve(matrix, s) + 0.1 * random.normal(size=4)
     assert y @ s > 0
-    bend = s @ np.linalg.solve(matrix, s)
-    arguments = [jnp.asarray(value) for value in (matrix, s, y, bend, False)]
+    curvature = s @ np.linalg.solve(matrix, s)
+    arguments = [jnp.asarray(value) for value in (matrix, s, y, curvature, False)]
     result = jax.jit(_updated, static_argnums=0)(variant, *arguments)
     np.testing.assert_allclose(result, reference_update(matrix, s, y, variant), rtol=1e-9)
     np.testing.assert_allclose(result @ y, s, rtol=1e-9, err_msg="secant equation")

@@ -52,6 +52,44 @@ def by_hand(dimension, *indices):
     return [derivative(index) for index in indices]
 
 
+class CoolingRod(EvolutionProblem):
+    """pi^2 u_t = u_xx, with both ends held at zero; from sin(pi x) it is solved by exp(-t) sin(pi x)."""
+
+    space = Bounded(0.0, 1.0)
+    boundary = (BoundaryCondition("x"),)
+
+    def residual(self, u, t, x):
+        return u.t - u.xx / PI**2
+
+    def initial(self, x):
+        return jnp.sin(PI * x)
+
+
+@pytest.mark.parametrize("size", [0.0, 0.3])
+def test_a_solution_satisfies_equation_initial_value_and_boundary_and_a_perturbed_one_does_not(size):
+    """Of exp(-t) sin(pi x) + size (1 + t) x^2 the mismatches are known in closed form."""
+    problem, x = CoolingRod(), np.array([0.0, 0.2, 0.7, 1.0])
+    t = TIMES[:, None]
+    wave = np.exp(-t) * np.sin(PI * x)
+    arrays = {
+        (0, 0): wave + size * (1 + t) * x**2,
+        (1, 0): -wave + size * x**2,
+        (0, 2): -(PI**2) * wave + 2 * size * (1 + t),
+    }
+    arrays = {index: jnp.asarray(value[..., None]) for index, value in arrays.items()}
+
+    def mismatch(operator):
+        return apply_operator(operator, arrays, jnp.asarray(TIMES), jnp.asarray(x[:, None]))[..., 0]
+
+    residual = mismatch(problem.residual_operator)
+    np.testing.assert_allclose(residual, size * (x**2 - 2 * (1 + t) / PI**2), atol=1e-15)
+    start = arrays[0, 0][0] - problem.initial_values(x[:, None])
+    np.testing.assert_allclose(start[:, 0], size * x**2, atol=1e-15)
+    lower, upper = (mismatch(condition.mismatch) for condition in problem.boundary_faces)
+    np.testing.assert_allclose(lower[:, 0], 0.0, atol=1e-15)
+    np.testing.assert_allclose(upper[:, -1], size * (1 + TIMES), atol=1e-15)
+
+
 @pytest.mark.parametrize("options", [{}, {"diffusivity": 0.3, "reaction": 2.0}])
 def test_allen_cahn_residual(options):
     d, r = options.get("diffusivity", 1e-4), options.get("reaction", 5.0)

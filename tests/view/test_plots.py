@@ -137,8 +137,8 @@ class Decay(cinnet.EvolutionProblem):
 
 def test_a_solution_draws_itself_in_a_notebook(tmp_path, monkeypatch):
     monkeypatch.setenv("CINNET_CACHE", str(tmp_path / "cache"))
-    stages = (Stage("levenberg-marquardt", 2),)
-    solution = cinnet.solve(Decay(), grid=(4, 8), hidden=(4, 4), windows=2, stages=stages)
+    stages = (Stage("adam", 2),)
+    solution = cinnet.solve(Decay(), grid=(4, 8), hidden=(4,), windows=2, stages=stages)
     names = ["plot", "plot_snapshots", "plot_training", "plot_over_time", "plot_invariants", "plot_gates"]
     figures = [getattr(solution, name)() for name in names]
     assert len(set(map(id, figures))) == len(names)
