@@ -95,10 +95,7 @@ def run(
         config = configuration(problem, settings)
         mismatches = incompatibilities(problem)
         if mismatches:
-            what = "; ".join(mismatches)
-            warnings.warn(
-                f"{problem.name}: {what}. Its solution has a corner there, which costs accuracy.", stacklevel=3
-            )
+            warnings.warn(f"{problem.name}: {'; '.join(mismatches)}.", stacklevel=3)
         if folder is not None:
             check_folder(folder, config)
             save_observations(folder / OBSERVATIONS_FILE, problem.observations)
