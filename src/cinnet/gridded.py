@@ -20,10 +20,10 @@ _DEGREE = 3
 class GridFunction(eqx.Module):
     """The cubic spline through values on a tensor grid: a function of as many coordinates as the grid has axes.
 
-    `coordinates` are the grid's coordinates, one increasing row for each axis of `values`. An axis given in `periodic`
-    by its number repeats with the period that `periods` states for it; its last point is then the one before the first
-    again. Differentiable in JAX: twice everywhere, three times between the points. Outside of its grid the first or
-    last piece goes on.
+    `coordinates` are the grid's coordinates, one increasing row for each axis of `values`. An axis with a number in
+    `periods` repeats with that period, and its last point is the one before the first again; one with None, as all
+    have by default, does not. Differentiable in JAX: twice everywhere, three times between the points. Outside of its
+    grid the first or last piece goes on.
     """
 
     knots: tuple[Float[np.ndarray, " _"], ...]

@@ -1,9 +1,14 @@
+import importlib.util
+from pathlib import Path
+
+import jax
 import jax.numpy as jnp
 import pytest
 
 import cinnet
-from cinnet import Bounded, Box, EvolutionProblem, dirichlet, neumann, robin
+from cinnet import Bounded, Box, EvolutionProblem, Periodic, dirichlet, neumann, robin
 from cinnet.config.settings import Stage
+from cinnet.problems import PROBLEMS
 from cinnet.problems.compatibility import incompatibilities
 
 
@@ -60,3 +65,54 @@ def test_run_reports_it():
             rod(dirichlet("x")), grid=(2, 4), hidden=(4,), stages=(Stage("levenberg-marquardt", 2),), reference=False
         )
     assert len(solution.result["incompatibilities"]) == 2
+
+
+class Transport(EvolutionProblem):
+    """Moves along x only."""
+
+    def residual(self, u, t, *x):
+        return u.t + u.x
+
+    def initial(self, x, y=0.0):
+        return 2 * x + 0 * y
+
+
+def transport(*axes, **attributes):
+    return type("Transport", (Transport,), {"space": Box(*axes), **attributes})()
+
+
+@pytest.mark.parametrize(
+    ("problem", "found"),
+    [
+        (transport(Bounded(0.0, 1.0)), ["axis x has no boundary condition"]),
+        (transport(Bounded(0.0, 1.0), boundary=(dirichlet("x", "lower"),)), []),
+        (transport(Bounded(0.0, 1.0), Bounded(0.0, 1.0), boundary=(dirichlet("x", "lower"),)), []),
+        (transport(Periodic(-1.0, 1.0)), ["jumps by 4.0e+00 from one end of the periodic axis x"]),
+        (transport(Bounded(0.0, 1.0), Periodic(-1.0, 1.0)), ["axis x has no boundary condition"]),
+        (transport(Periodic(-1.0, 1.0), initial=lambda self, x: 1e-6 * x), ["jumps by 2.0e-06"]),
+        (transport(Periodic(-1.0, 1.0), initial=lambda self, x: abs(x)), []),
+        (transport(Periodic(-1.0, 1.0), initial=lambda self, x: 0 * x), []),
+    ],
+)
+def test_ends_of_axes(problem, found):
+    sentences = incompatibilities(problem)
+    assert len(sentences) == len(found)
+    for sentence, part in zip(sentences, found, strict=True):
+        assert part in sentence
+
+
+def examples():
+    for path in sorted(Path(__file__).parents[2].glob("examples/*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for value in vars(module).values():
+            if isinstance(value, type) and value.__module__ == path.stem and not hasattr(module, "problem"):
+                yield value
+
+
+def test_problems_that_are_well_posed_are_not_warned_of():
+    with jax.numpy_dtype_promotion("standard"):
+        problems = [cls() for cls in (*PROBLEMS.values(), *examples())]
+        assert len(problems) > 12
+        assert {problem.name: found for problem in problems if (found := incompatibilities(problem))} == {}
