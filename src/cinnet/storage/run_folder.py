@@ -77,7 +77,7 @@ def describe(problem: EvolutionProblem) -> dict[str, Any]:
     names = {cls: name for name, cls in PROBLEMS.items()}
     return {
         "name": names.get(type(problem), problem.name),
-        "equation": equation_fingerprint(problem),
+        "equation": equation_fingerprint(problem) or fingerprint(type(problem)),
         **({"until": problem.interval.end} if problem.is_extended else {}),
         "parameters": {name: _describe_value(value) for name, value in problem.parameters.items()},
         **({"observations": [one.digest for one in problem.observations]} if problem.observations else {}),
