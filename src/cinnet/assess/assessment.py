@@ -17,7 +17,7 @@ from .diagnostics import Diagnostics, diagnose
 from .error_estimate import ErrorEstimate, error_estimate
 from .inference import Estimate, estimates, known_problem
 from .metrics import residual_over_time
-from .verdict import Facts, Verdict, judge, recent_decrease
+from .verdict import Facts, Verdict, judge, recent_decrease, trained_residual
 
 _FAILURES = (ArithmeticError, RuntimeError, ValueError, np.linalg.LinAlgError)  # of numerics, not of programs
 
@@ -81,7 +81,7 @@ def assess(
         relative_l2_error=error,
         error_over_time=None if diagnostics.error is None else (diagnostics.times, diagnostics.error),
         estimate=estimate,
-        trained_residual=result.final.get("residual"),
+        trained_residual=trained_residual(records),
         held_out_residual=residual,
         recent_decrease=recent_decrease(records),
         steps=result.steps,

@@ -16,7 +16,6 @@ from scipy.stats import t as student_t
 from ..networks import Network, WithUnknowns
 from ..objective import Objective
 from ..objective.constrained import ConstrainedProblem
-from ..objective.constrained import refined as refined  # training still imports it from here
 from ..problems.base import EvolutionProblem
 from ..unknowns import Unknown
 

@@ -8,7 +8,6 @@ import enum
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -271,23 +270,3 @@ def _training(facts: Facts) -> list[_Finding]:
     plateau = "The loss no longer fell." if decrease is not None and facts.status != "stalled" else ""
     options = ["more windows", "a larger network", *(["dtype='float64'"] if facts.dtype == "float32" else [])]
     return [_Finding(plateau, f"Try {', '.join(options[:-1])} or {options[-1]}.")]
-
-
-def verdict(result: Mapping[str, Any]) -> str:
-    """The verdict on a result as `solver` writes it."""
-    estimate, estimated = None, result.get("estimated_error")
-    if estimated is not None:
-        estimate = ErrorEstimate(np.zeros(1), np.array([estimated]), None, estimated, np.ones(1))
-    facts = Facts(
-        status="completed" if result["status"] == "out-of-budget" else result["status"],
-        relative_l2_error=result["relative_l2_error"],
-        estimate=estimate,
-        trained_residual=result["final"].get("residual"),
-        held_out_residual=result["held_out_residual"],
-        steps=result["steps"],
-        windows=result["windows"],
-        finished_windows=result["windows"],
-        has_intervals=any(one["standard_error"] is not None for one in result.get("estimates", {}).values()),
-        incompatibilities=result["incompatibilities"],
-    )
-    return str(judge(facts))
