@@ -9,7 +9,7 @@ import cinnet
 
 SOURCE = Path(cinnet.__file__).parent
 LAYERS = [
-    {"domains", "precision"},
+    {"dataflow", "domains", "precision"},
     {"symmetry", "unknowns", "gridded"},
     {"fields"},
     {"jets", "nested", "observations"},
