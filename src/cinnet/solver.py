@@ -15,13 +15,13 @@ import jax
 
 from .assess.comparison import ErrorMeter
 from .assess.diagnostics import Diagnostics
-from .config.overrides import Overrides
 from .config.presets import resolve_settings
 from .config.reproduction import reproduction
 from .config.settings import Settings, check_name
 from .machine import forget_programs_if_many, provenance
 from .networks import Network, Windows
 from .optimizers import Optimizer
+from .overrides import Overrides
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
 from .problems.compatibility import incompatibilities

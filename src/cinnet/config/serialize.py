@@ -19,8 +19,9 @@ import numpy as np
 
 _PLAIN = (bool, int, float, str, type(None))
 _REGISTRY: dict[str, type] = {}
+_EXTENSIBLE: list[type] = []
 _LIBRARIES = {"builtins", "cinnet", "equinox", "jax", "jaxlib", "numpy", "optax", "scipy"}  # known by name, not by code
-_HOMES = ("optimizers", "history", "jets", "training.strategies", "objective", "networks")  # of what is built in
+_HOMES = ("optimizers", "history", "jets", "objective", "networks")  # of what is built in
 
 
 class NeedsCodeError(ValueError):
@@ -32,6 +33,12 @@ def register(cls: type) -> type:
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"register({cls.__name__}): only dataclasses and Equinox modules can be written down.")
     _REGISTRY[kind_of(cls)] = cls
+    return cls
+
+
+def extensible(cls: type) -> type:
+    """Let instances of this class, and of all that the caller derives from it, be read back; use it as a decorator."""
+    _EXTENSIBLE.append(cls)
     return cls
 
 
@@ -93,9 +100,8 @@ def _known_classes() -> dict[str, type]:
     from ..jets import Activation
     from ..objective.term import ExtraTerm, Term
     from ..optimizers import Optimizer
-    from ..training.strategies import Strategy
 
-    extended = (Activation, ExtraTerm, Optimizer, Strategy, TemporalWeight, Term)
+    extended = (Activation, ExtraTerm, Optimizer, TemporalWeight, Term, *_EXTENSIBLE)
     known = {kind_of(cls): cls for base in extended for cls in (base, *_subclasses(base))}
     for home in _HOMES:
         module = importlib.import_module(f"cinnet.{home}")

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ..config.serialize import extensible
 from ..config.settings import Settings
 from ..networks import Network
 from ..objective import Objective
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .phases import Phase
 
 
+@extensible
 class Strategy(eqx.Module):
     """Changes what is minimised; derive your own and override what you need.
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
-from ..history import Quadrature, TemporalWeight
-from ..jets import Activation
-from ..networks import Network
-from ..objective import ExtraTerm, Term
-from ..sampling import TrainingPoints
-from ..training.strategies import Strategy
-from .settings import Stage
+from .config.settings import Stage
+from .history import Quadrature, TemporalWeight
+from .jets import Activation
+from .networks import Network
+from .objective import ExtraTerm, Term
+from .sampling import TrainingPoints
+from .training.strategies import Strategy
 
 
 class Overrides(TypedDict, total=False):
