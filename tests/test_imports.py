@@ -87,7 +87,7 @@ def test_the_library_does_not_know_the_experiments():
 
 def test_the_picture_in_the_design_page_is_this_one():
     (drawn,) = re.findall(r"^`(cli -> .*)`", DESIGN.read_text(), flags=re.MULTILINE)
-    assert [set(floor.split(", ")) for floor in drawn.split(" -> ")] == [rooms for rooms in ROOMS[1:]]
+    assert [set(floor.split(", ")) for floor in drawn.split(" -> ")] == ROOMS[1:]
 
 
 def test_the_parser_sees_imports():
