@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from run_folders import HOSTILE
 
-from cinnet.assess.diagnostics import DIAGNOSTICS_FILE, Diagnostics
+from cinnet.assess.diagnostics import Diagnostics
+from cinnet.storage.run_folder import DIAGNOSTICS_FILE
 from cinnet.view.report import write_report
 from cinnet.view.report.content import equation_image, read_run
 
@@ -90,6 +91,13 @@ def test_text_of_users_stays_text(browser, run_folder, tmp_path):
     assert opened.page.title() == f"{HOSTILE}, ci-pinn - cinnet"
     assert opened.page.locator("img:not(.equation)").count() == 0
     assert opened.page.locator("h1").text_content() == f"{HOSTILE}, ci-pinn"
+
+
+def test_the_verdict_has_the_colour_of_its_accuracy_and_the_versions_are_shown(browser, run_folder, tmp_path):
+    page = Opened(browser, write_report([run_folder()], tmp_path / "report.html")).page
+    assert page.locator(".verdict.bad").count() == 1
+    page.get_by_text("Made by", exact=True).click()
+    assert page.get_by_role("row", name=f"jax {HOSTILE}").count() == 1
 
 
 def test_several_runs_are_compared_and_chosen(browser, run_folder, tmp_path):

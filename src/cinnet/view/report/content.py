@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...assess.diagnostics import Diagnostics
+from ...result import RunResult
 from ...storage.files import StorageError, read_json
 from ...storage.run_folder import CONFIG_FILE, DIAGNOSTICS_FILE, METRICS_FILE, RESULT_FILE, load_records
 
@@ -24,14 +25,14 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def _read_run(folder: Path) -> dict[str, Any]:
-    result, config = read_json(folder / RESULT_FILE), read_json(folder / CONFIG_FILE)
+    result, config = RunResult.from_json(read_json(folder / RESULT_FILE)), read_json(folder / CONFIG_FILE)
     diagnostics = Diagnostics.load(folder / DIAGNOSTICS_FILE)
     fields = diagnostics.fields
     return _finite(
         {
             "folder": folder.name,
-            "result": result,
-            "equation": equation_image(result.get("equation", "")),
+            "result": result.to_json(),
+            "equation": equation_image(result.equation),
             "settings": config["settings"],
             "parameters": config["problem"]["parameters"],
             "records": _columns(_read_records(folder / METRICS_FILE)),

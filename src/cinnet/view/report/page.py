@@ -12,6 +12,7 @@ from pathlib import Path
 from ...storage.files import write_atomically
 from .content import read_run
 
+_SCRIPTS = ("elements.js", "charts.js", "fields.js", "page.js")  # each uses those before it
 _FRAME = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -46,7 +47,7 @@ def write_report(folders: Sequence[Path], path: Path) -> Path:
     resources = files("cinnet.view.report")
     page = _FRAME.format(
         style=resources.joinpath("page.css").read_text(),
-        script=resources.joinpath("page.js").read_text(),
+        script="\n".join(resources.joinpath(name).read_text() for name in _SCRIPTS),
         data=data.replace("<", "\\u003c"),
     )
     write_atomically(path, page.encode())
