@@ -115,6 +115,16 @@ def test_resampling_keeps_the_number_of_columns_of_a_plane_grid(tmp_path):
         build_points(problem, resolve_settings(problem, **(options | {"grid": (2, 37)})))
 
 
+@pytest.mark.parametrize("strategy", [{"resample_every": 1}, {"balance_every": 1}, {"causality": "auto"}])
+def test_a_network_that_is_not_finite_ends_the_run_whatever_the_strategy(strategy):
+    settings = settings_with(stages=(Stage("adam", 5, {"learning_rate": 1e30}),), **strategy)
+    trainer = Trainer(PROBLEM, settings)
+    start = trainer.network
+    outcome = trainer.run()
+    assert outcome.status == "non-finite"
+    assert eqx.tree_equal(outcome.network, start)
+
+
 @pytest.mark.parametrize("strategy", [{"resample_every": 2}, {"balance_every": 2}, {"windows": 2}])
 def test_strategies_compose_with_optimizers_and_lower_the_loss(strategy):
     stages = (Stage("adam", 4, horizon=0.5), Stage("levenberg-marquardt", 8))

@@ -171,7 +171,7 @@ class Resampling(Strategy):
         kept = len(run.points.points)
         count = self.candidates_per_column * kept
         trial = run.build(TrainingPoints(run.points.times, lower + length * rng.random((count, len(axes)))))
-        size = np.asarray(_column_residuals(trial, network), np.float64)
+        size = np.nan_to_num(np.asarray(_column_residuals(trial, network), np.float64), posinf=0.0)
         probability = 1 + size / max(size.mean(), np.finfo(np.float64).tiny)
         chosen = rng.choice(count, kept, replace=False, p=probability / probability.sum())
         return np.asarray(trial.residual_term.points, np.float64)[np.sort(chosen)]
