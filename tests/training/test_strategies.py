@@ -111,8 +111,8 @@ def test_resampling_keeps_the_number_of_columns_of_a_plane_grid(tmp_path):
     trainer.run()
     assert trainer.stepper.objective.residual_term.num_points == 36
     assert Trainer(problem, settings, tmp_path).stepper.objective.residual_term.num_points == 36
-    with pytest.raises(ValueError, match=r"num_points=37: a uniform grid in 2 dimensions.*take 36 or 49"):
-        build_points(problem, resolve_settings(problem, **(options | {"grid": (2, 37)})))
+    with pytest.raises(ValueError, match=r"num_points=35: a uniform grid in 2 dimensions.*take 25 or 36"):
+        build_points(problem, resolve_settings(problem, **(options | {"grid": (2, 35)})))
 
 
 @pytest.mark.parametrize("strategy", [{"resample_every": 1}, {"balance_every": 1}, {"causality": "auto"}])

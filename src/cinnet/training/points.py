@@ -37,7 +37,8 @@ def points_per_axis(num_points: int, box: Box) -> int:
         return num_points
     count = round(num_points ** (1 / box.dimension))
     if count**box.dimension != num_points:
-        near = " or ".join(str(n**box.dimension) for n in sorted({max(count, 1), count + 1}))
+        fewer = int(num_points ** (1 / box.dimension))
+        near = " or ".join(str(n**box.dimension) for n in (fewer, fewer + 1))
         raise ValueError(
             f"num_points={num_points}: a uniform grid in {box.dimension} dimensions has the same number along each "
             f"axis; take {near}."
