@@ -87,6 +87,46 @@ def test_narrow_features_are_seen(problem, expected):
     assert find_symmetry(problem) == expected
 
 
+class Mixture(EvolutionProblem):
+    """Components of very different size, of which the small one is not even."""
+
+    space = LINE
+    components = ("pressure", "concentration")
+
+    def residual(self, p, c, t, x):
+        return p.t - p.xx, c.t - c.xx
+
+    def initial(self, x):
+        return 1e6 * cosine(x), 1e-6 * (1 + jnp.sin(jnp.pi * x))
+
+
+class Micrometre(EvolutionProblem):
+    """Diffusion and slow drift in metres and seconds."""
+
+    space = Periodic(0.0, 1e-6)
+
+    def residual(self, u, t, x):
+        return u.t + 1e-13 * u.x - 1e-12 * u.xx
+
+    def initial(self, x):
+        return jnp.cos(2e6 * jnp.pi * x)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        heat(lambda x: 1e-12 * (cosine(x) + 1e-3 * jnp.sin(jnp.pi * x)), LINE),
+        heat(lambda x: 1e-12 * cosine(x), LINE, source=lambda x: 1e-13 * jnp.sin(jnp.pi * x)),
+        heat(lambda x: 0.0 * x, LINE, source=lambda x: 1e-12 * (2 + jnp.sin(jnp.pi * x))),
+        Mixture(),
+        Micrometre(),
+    ],
+)
+def test_units_do_not_matter(problem):
+    """What is small in the user's units was once taken for rounding: values of 1e-12 had all symmetries."""
+    assert find_symmetry(problem) == Symmetry((1,), (False,))
+
+
 @pytest.mark.parametrize("problem", [heat(bump(1e-9, 0.4), LINE), heat(cosine, LINE, source=bump(1e-9, 0.4))])
 def test_what_may_hide_something_has_no_symmetry(problem):
     assert find_symmetry(problem).order == 1

@@ -8,13 +8,13 @@ A wrong symmetry is a wrong solution, so what seems constant but may hide someth
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from ..dataflow import depends_on
 from ..domains import Box
@@ -67,6 +67,9 @@ class _Map:
     sign: Callable[[MultiIndex], int] = lambda index: 1
 
 
+_IDENTITY = _Map(lambda points: points, 1)
+
+
 def _shift(box: Box, axis: int, repeats: int) -> _Map:
     step = np.eye(box.dimension)[axis] * box.axes[axis].length / repeats
     return _Map(lambda points: points + step, repeats)
@@ -95,8 +98,15 @@ class _Functions:
         self.initial = jax.jit(problem.initial_values)
         self.residual = jax.jit(lambda *where: apply_operator(operator, *where)[0])
 
-    def random_derivatives(self, rng: np.random.Generator, count: int) -> dict[MultiIndex, np.ndarray]:
-        return {index: rng.normal(size=(1, count, len(self.problem.outputs))) for index in self.indices}
+    def random_derivatives(
+        self, rng: np.random.Generator, count: int, size: np.ndarray | float = 1.0
+    ) -> dict[MultiIndex, np.ndarray]:
+        """Derivatives as a function of this size has them that varies over the whole domain."""
+        scales = [self.problem.interval.duration, *(axis.length for axis in self.problem.box.axes)]
+        return {
+            index: size * rng.normal(size=(1, count, len(self.problem.outputs))) / np.prod(np.power(scales, index))
+            for index in self.indices
+        }
 
     def random_times(self, rng: np.random.Generator, count: int) -> np.ndarray:
         interval = self.problem.interval
@@ -136,7 +146,8 @@ def _trial_points(functions: _Functions, box: Box) -> list[np.ndarray]:
     for _ in range(_REFINEMENTS):
         here = values(points)
         steps = [np.abs(values(_inside(points + step, box)) - here) for step in np.diag(spacing)]
-        variation = np.max(steps, axis=0) / np.maximum(np.ptp(here, axis=0), _TOLERANCE)
+        spread = np.ptp(here, axis=0)
+        variation = np.max(steps, axis=0) / np.where(spread > 0, spread, 1.0)
         weights = variation.max(axis=1)
         if not weights.any():
             break
@@ -154,29 +165,42 @@ def _inside(points: np.ndarray, box: Box) -> np.ndarray:
 
 
 class _Trial:
-    """Whether a map changes the initial value or the residual at any point, at random times and derivatives."""
+    """Whether a map changes the initial value or the residual at any point, at random times and derivatives.
+
+    The residual is tried with derivatives of the size of the initial value, and alone, as a source may be far smaller.
+    What counts as rounding depends on the largest value, of every component and equation for itself.
+    """
 
     def __init__(self, functions: _Functions, batches: list[np.ndarray]):
-        self._functions, self._batches = functions, batches
+        self._functions, self._batches = functions, [_inside(points, functions.problem.box) for points in batches]
+        largest = np.max([np.abs(functions.initial(points)).max(axis=0) for points in self._batches], axis=0)
+        self._size = np.where(largest > 0, largest, 1.0)
+        values = [next(self._images(_IDENTITY, points)) for points in self._batches]
+        self._tolerances = [
+            _TOLERANCE * np.max([np.abs(one).max(axis=0) for one in alike], axis=0)
+            for alike in zip(*values, strict=True)
+        ]
 
     def __call__(self, change: _Map) -> bool:
         return all(self._holds_at(change, points) for points in self._batches)
 
     def _holds_at(self, change: _Map, points: np.ndarray) -> bool:
+        images = self._images(change, points)
+        here = next(images)
+        return all(
+            np.allclose(there, value, rtol=0, atol=tolerance, equal_nan=True)
+            for image in images
+            for there, value, tolerance in zip(image, here, self._tolerances, strict=True)
+        )
+
+    def _images(self, change: _Map, points: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        """Initial value, residual, and residual without derivatives: at some points, then at each of their images."""
         functions, rng = self._functions, np.random.default_rng(0)
-        points = _inside(points, functions.problem.box)
-        derivatives, times = functions.random_derivatives(rng, len(points)), functions.random_times(rng, len(points))
-        initial, residual = functions.initial(points), functions.residual(derivatives, times, points)
-        for _ in range(change.order - 1):
+        derivatives = functions.random_derivatives(rng, len(points), self._size)
+        none = {index: np.zeros_like(value) for index, value in derivatives.items()}
+        times = functions.random_times(rng, len(points))
+        for _ in range(change.order):
+            residuals = (functions.residual(one, times, points) for one in (derivatives, none))
+            yield tuple(map(np.asarray, (functions.initial(points), *residuals)))
             points = _inside(change.points(points), functions.problem.box)
             derivatives = {change.index(index): change.sign(index) * value for index, value in derivatives.items()}
-            if not (
-                _same(functions.initial(points), initial)
-                and _same(functions.residual(derivatives, times, points), residual)
-            ):
-                return False
-        return True
-
-
-def _same(values: Array, others: Array) -> bool:
-    return np.allclose(others, values, rtol=0, atol=_TOLERANCE * max(1.0, np.abs(others).max()))
