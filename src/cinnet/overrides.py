@@ -42,6 +42,7 @@ class Overrides(TypedDict, total=False):
     strategies: tuple[Strategy, ...]
     extra_terms: tuple[ExtraTerm | Term, ...]
     memory_gigabytes: float
+    stop_when_stalled: bool
     num_mesh_intervals: int | None
     quadrature: str | Quadrature | Sequence[Any] | None
     temporal_weight: float | TemporalWeight | Callable[..., Any] | Sequence[Any] | None

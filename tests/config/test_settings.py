@@ -17,6 +17,7 @@ def test_the_paper_preset_is_the_papers_recipe():
     assert (settings.quadrature, settings.temporal_weight, settings.gate) == ("left-rectangle", 2.0, "learnable")
     assert (settings.residual_weight, settings.initial_weight, settings.causality) == (1.0, 100.0, None)
     assert settings.stages == (Stage("adam", 300_000),)
+    assert not settings.stop_when_stalled
     plane = resolve_settings(AllenCahn2D(), "ci-pinn", "paper")
     assert (plane.harmonics, plane.tensor, plane.sampling) == ((2, 2), "paper", "latin-hypercube")
     assert (plane.num_times, plane.num_points) == (20, 1024)

@@ -78,6 +78,7 @@ def _paper(choice: _Choice) -> dict[str, Any]:
         "dtype": "float32",
         "causality": choice.causality,
         "stages": (Stage("adam", 300_000),),
+        "stop_when_stalled": False,
         **choice.memory(4 * choice.num_times, "left-rectangle"),
     }
 

@@ -98,6 +98,7 @@ class Settings:
     strategies: tuple[Any, ...] = _setting("what else changes the objective meanwhile", takes_objects=True, default=())
     extra_terms: tuple[Any, ...] = _setting("further terms of the loss", takes_objects=True, default=())
     memory_gigabytes: float = _setting("above this Levenberg-Marquardt works without matrices", default=4.0)
+    stop_when_stalled: bool = _setting("end a stage once the loss no longer falls", default=True)
     num_mesh_intervals: int | None = _setting("N_s, intervals of the temporal mesh", default=None)
     quadrature: Any = _setting("left-rectangle, product-constant or product-linear", takes_objects=True, default=None)
     temporal_weight: Any = _setting("exponent q of the temporal weight", takes_objects=True, default=None)

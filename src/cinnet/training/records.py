@@ -1,5 +1,6 @@
 """What is written down of training: losses, held-out residual, error, weights, every so many steps."""
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -36,19 +37,33 @@ def loss_record(
 
 
 class StallDetector:
-    """Whether the loss hardly fell over the last `steps` steps of a phase, which began after step `begin`."""
+    """Whether the loss hardly fell over the last `steps` steps of a phase, which began after step `begin`.
+
+    A loss that jumps up and down has not stalled while its lowest value still falls. A changed epsilon makes losses
+    incomparable, and the count begins anew.
+    """
 
     def __init__(self, steps: int, begin: int, records: Iterable[Mapping[str, float]] = ()):
         self._steps, self._begin = steps, begin
-        self._seen = deque((r["step"], r["loss"], r.get("causality")) for r in records if r["step"] > begin)
+        self._recent: deque[tuple[float, float, float | None]] = deque()
+        self._lowest_before = math.inf
+        for record in records:
+            if record["step"] > begin:
+                self.see(record)
 
     def see(self, record: Mapping[str, float]) -> None:
-        self._seen.append((record["step"], record["loss"], record.get("causality")))
+        self._recent.append((record["step"], record["loss"], record.get("causality")))
 
     def stalled(self, step: int) -> bool:
-        while self._seen and self._seen[0][0] <= step - self._steps:
-            self._seen.popleft()
-        if step - self._begin < self._steps or len(self._seen) < 3:
+        while self._recent and self._recent[0][0] <= step - self._steps:
+            self._forget_oldest()
+        if step - self._begin < self._steps or len(self._recent) < 3:
             return False
-        (_, first, epsilon), (_, last, last_epsilon) = self._seen[0], self._seen[-1]
-        return epsilon == last_epsilon and last > (1 - _STALL_GAIN) * first
+        (_, first, epsilon), *later = self._recent
+        lowest = min(loss for _, loss, _ in later)
+        return epsilon == later[-1][2] and lowest > (1 - _STALL_GAIN) * min(first, self._lowest_before)
+
+    def _forget_oldest(self) -> None:
+        _, loss, epsilon = self._recent.popleft()
+        comparable = not self._recent or self._recent[0][2] == epsilon
+        self._lowest_before = min(self._lowest_before, loss) if comparable else math.inf

@@ -216,7 +216,7 @@ class Trainer:
         if float(info.loss) <= budget.target_loss:
             return "converged"
         stuck = self.stepper.optimizer.stuck_is_final and not bool(info.moved)
-        if stuck or stalls.stalled(self.position.step):
+        if stuck or (self.settings.stop_when_stalled and stalls.stalled(self.position.step)):
             return "stalled"
         if self._stop_requested():
             return "interrupted"
