@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from .domains import Box
 from .fields import Field, Operator
 
 Value = float | Callable[..., Array | float | tuple]
+Factor = float | Array
 
 
 def _all_components(*arguments: Any) -> tuple:
@@ -26,8 +28,8 @@ class ValueAndSlope:
     """
 
     axis: str
-    value_factor: float
-    slope_factor: float
+    value_factor: Factor
+    slope_factor: Factor
     of: tuple[int, ...] | None = None
     side: str | None = None
 
@@ -40,11 +42,15 @@ class ValueAndSlope:
         outward = self.slope_factor * (-1.0 if self.side == "lower" else 1.0)
         return tuple(self._combination(field, outward) for field in chosen)
 
-    def _combination(self, field: Field, outward: float) -> Any:
-        if not outward:
+    def _combination(self, field: Field, outward: Factor) -> Any:
+        if _is_zero(self.slope_factor):
             return self.value_factor * field
         slope = outward * getattr(field, self.axis)
-        return slope + self.value_factor * field if self.value_factor else slope
+        return slope if _is_zero(self.value_factor) else slope + self.value_factor * field
+
+
+def _is_zero(factor: Factor) -> bool:
+    return isinstance(factor, float) and not factor
 
 
 @dataclass(frozen=True)
@@ -110,10 +116,11 @@ def neumann(axis: str, side: str = "both", value: Value = 0.0, of: int | None = 
 
 
 def robin(
-    axis: str, side: str = "both", value: Value = 0.0, a: float = 1.0, b: float = 1.0, of: int | None = None
+    axis: str, side: str = "both", value: Value = 0.0, a: Factor = 1.0, b: Factor = 1.0, of: int | None = None
 ) -> BoundaryCondition:
-    """a u + b du/dn = value, with the derivative along the outward normal."""
-    if not (np.isfinite(a) and np.isfinite(b) and (a or b)):
+    """a u + b du/dn = value, with the derivative along the outward normal; the factors may be unknown."""
+    a, b = (factor if isinstance(factor, Tracer) else float(factor) for factor in (a, b))
+    if not all(isinstance(one, Tracer) or np.isfinite(one) for one in (a, b)) or (_is_zero(a) and _is_zero(b)):
         raise ValueError(f"robin(a={a}, b={b}): the factors must be finite and not both zero.")
     chosen = None if of is None else (of,)
-    return BoundaryCondition(axis, side, ValueAndSlope(axis, float(a), float(b), chosen), value)
+    return BoundaryCondition(axis, side, ValueAndSlope(axis, a, b, chosen), value)

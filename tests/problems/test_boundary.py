@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cinnet import Bounded, EvolutionProblem, Observations, Unknown, dirichlet, neumann
+from cinnet import Bounded, EvolutionProblem, Observations, Unknown, dirichlet, neumann, robin
 from cinnet.domains import TimeInterval
 from cinnet.networks import MLP, WithUnknowns
 from cinnet.objective.objective import Objective
@@ -33,16 +33,24 @@ class Rod(EvolutionProblem):
         return x**2
 
 
+class CooledRod(Rod):
+    """The same function, if its upper end loses heat at the rate 2 times its temperature."""
+
+    @property
+    def boundary(self):
+        return neumann("x", "lower"), robin("x", "upper", lambda t, x: 4 + 4 * t, a=self.rate)
+
+
 def small_network(problem, interval=None):
     interval = interval or problem.interval
     return MLP(problem.box, interval, hidden=(6, 6), dtype="float64", key=jax.random.key(1))
 
 
-@pytest.fixture
-def inverse():
+@pytest.fixture(params=[Rod, CooledRod])
+def inverse(request):
     """The problem with an unknown rate, its network and its objective."""
     t, x = np.linspace(0.1, 1.0, 12), np.tile([0.2, 0.5, 0.8], 4)
-    problem = Rod(Unknown(1.0), observations=Observations(t, x, x**2 + 2 * t))
+    problem = request.param(Unknown(1.0), observations=Observations(t, x, x**2 + 2 * t))
     network = WithUnknowns(small_network(problem), {"rate": jnp.full(1, 0.3)})
     points = uniform_grid(problem.interval, problem.box, 5, 6)
     return network, Objective(problem, network, points)
