@@ -77,7 +77,6 @@ def cheap(request, monkeypatch, tmp_path, tmp_path_factory):
         monkeypatch.setitem(cinnet.reference.solver._DEFAULTS, dimension, loose)
     monkeypatch.setattr(cinnet.assess.comparison, "_TEST_GRIDS", {0: (5, 1), 1: (5, 16), 2: (3, 4)})
     monkeypatch.setattr(cinnet.solver, "run", short_run)
-    monkeypatch.setattr(cinnet.solver, "gemm_seconds", lambda: 1.0)
     monkeypatch.setattr(cinnet.training.forecast, "gemm_seconds", lambda: 1.0)
     monkeypatch.setenv("CINNET_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.chdir(tmp_path)
