@@ -49,3 +49,23 @@ def test_errors(runs):
     unknown = cinnet.solve(Decay(rate=cinnet.Unknown(1.0)), grid=(4, 1), hidden=(4,), reference=False)
     with pytest.raises(ValueError, match="unknowns cannot be carried on"):
         cinnet.extend(unknown, 2.0)
+
+
+class Pulled(cinnet.EvolutionProblem):
+    """A rod whose end moves with the time of the equation, which the clock of a later window does not show."""
+
+    space = cinnet.Bounded(0.0, 1.0)
+    boundary = (cinnet.dirichlet("x", value=lambda t, x: x * t),)
+
+    def residual(self, u, t, x):
+        return u.t - u.xx
+
+    def initial(self, x):
+        return 0.0 * x
+
+
+def test_boundary_values_by_construction_that_change_in_time_are_not_carried_on():
+    """The second window once had the boundary values of the first."""
+    first = cinnet.solve(Pulled(), grid=(4, 4), hidden=(3,), windows=1, exact_boundary=True, optimizer="adam", steps=1)
+    with pytest.raises(ValueError, match="windows=2: the boundary values of Pulled change in time"):
+        cinnet.extend(first, 2.0)

@@ -1,8 +1,11 @@
 """This machine and this build: speed, versions, room for compiled programs."""
 
+import functools
+import os
 import platform
 import subprocess
 import timeit
+from collections.abc import Mapping
 from pathlib import Path
 
 import jax
@@ -10,6 +13,7 @@ import jax.numpy as jnp
 
 from . import __version__
 
+_UNKNOWN = "unknown"
 _MAPS, _MOST_MAPS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 
 
@@ -21,19 +25,34 @@ def gemm_seconds(repeats: int = 3) -> float:
     return min(timeit.repeat(lambda: multiply(matrix, matrix).block_until_ready(), number=1, repeat=repeats))
 
 
-def provenance() -> dict[str, str | None]:
-    """What makes a run: versions, and the commit where the library is a clone."""
+@functools.cache
+def provenance() -> dict[str, str]:
+    """What makes a run: versions, the commit where the library is a clone, and the machine.
+
+    Looked up once, since the source may change while a process goes on.
+    """
     return {
         "cinnet": __version__,
-        "commit": _commit(),
+        "commit": commit() or _UNKNOWN,
         "python": platform.python_version(),
         "jax": jax.__version__,
         "processor": platform.machine(),
-        "devices": ", ".join(str(device) for device in jax.devices()),
+        "cores": str(os.cpu_count()),
+        "devices": ", ".join(sorted({device.device_kind for device in jax.devices()})),
     }
 
 
-def _commit() -> str | None:
+def merged(*makers: Mapping[str, str]) -> dict[str, str]:
+    """What made something that several had a part in: where they differ, all are named."""
+    makers = tuple(maker for maker in makers if maker)
+    names = dict.fromkeys(name for maker in makers for name in maker)
+    return {
+        name: ", ".join(dict.fromkeys(part for maker in makers for part in maker.get(name, _UNKNOWN).split(", ")))
+        for name in names
+    }
+
+
+def commit() -> str | None:
     """The commit of the source, marked where the source has changed since; None outside a repository of its own."""
     home = Path(__file__).resolve().parent
 

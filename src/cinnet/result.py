@@ -36,7 +36,7 @@ class RunResult:
     planned_steps: int
     wall_seconds: float
     final: Mapping[str, float]
-    made_by: Mapping[str, str | None]
+    made_by: Mapping[str, str]
     incompatibilities: tuple[str, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
     held_out_residual: float | None = None

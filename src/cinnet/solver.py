@@ -18,7 +18,7 @@ from .assess.diagnostics import Diagnostics
 from .config.presets import resolve_settings
 from .config.reproduction import reproduction
 from .config.settings import Settings, check_name
-from .machine import forget_programs_if_many, provenance
+from .machine import forget_programs_if_many
 from .networks import Network, Windows
 from .optimizers import Optimizer
 from .overrides import Overrides
@@ -29,7 +29,7 @@ from .reference import known_solution
 from .result import RunResult
 from .solution import Solution
 from .storage.checkpoint import load_checkpoint
-from .storage.files import read_json, write_json
+from .storage.files import StorageError, read_json, write_json
 from .storage.run_folder import (
     CHECKPOINT_FILE,
     CONFIG_FILE,
@@ -44,7 +44,7 @@ from .storage.run_folder import (
     read_config,
     save_observations,
 )
-from .training import Budget, Trainer, TrainingOutcome
+from .training import Budget, Position, Solved, Trainer, TrainingOutcome
 from .training.build import build_network
 from .training.callbacks import Callback
 from .training.stepper import assembled, num_parameters
@@ -93,14 +93,13 @@ def run(
     reference: bool = True,
     progress: Callable[[str], None] | None = None,
     checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
-    solved: tuple[Network, ...] = (),
-    outcomes: tuple[str, ...] = (),
+    solved: Solved | None = None,
     notes: dict[str, Any] | None = None,
 ) -> Solution:
     """Train as the settings say, save, and assess; see `solve`.
 
-    `progress` receives a line on what is done after training. `solved` are the networks of the first windows, and
-    `outcomes` how these ended. `notes` are kept with the result.
+    `progress` receives a line on what is done after training. `solved` are the first windows where another run has
+    solved them. `notes` are kept with the result.
     """
     folder = None if folder is None else Path(folder)
     forget_programs_if_many()
@@ -114,18 +113,28 @@ def run(
             save_observations(folder / OBSERVATIONS_FILE, problem.observations)
         known = known_solution(problem, compute=False) if assess and reference and not problem.unknowns else None
         error_of = None if known is None else ErrorMeter(problem, known).between
-        trainer = Trainer(problem, settings, folder, callbacks, error_of, checkpoint_seconds, solved, outcomes)
+        trainer = Trainer(problem, settings, folder, callbacks, error_of, checkpoint_seconds, solved)
         if folder is not None:
             write_json(folder / CONFIG_FILE, config)
             if solved:
                 trainer.save(folder)
+        known_result = _finished_result(folder, trainer.position)
         outcome = trainer.run(Budget.of(budget))
-        result = _result(problem, settings, outcome, mismatches, notes or {})
+        result = known_result or _result(problem, settings, outcome, mismatches, notes or {})
         solution = Solution(problem, outcome.network, settings, result, outcome.records, trainer.save, folder=folder)
         solution.write_result()
         if assess:
             solution.assess(reference=reference, progress=progress)
     return solution
+
+
+def _finished_result(folder: Path | None, position: Position) -> RunResult | None:
+    """What is known of a run that was finished before, an assessment included."""
+    try:
+        result = None if folder is None else RunResult.from_json(read_json(folder / RESULT_FILE))
+    except StorageError:
+        return None
+    return result if result and (result.status, result.steps) == (position.status, position.step) else None
 
 
 def _result(
@@ -154,7 +163,7 @@ def _result(
         planned_steps=settings.total_steps,
         wall_seconds=round(outcome.seconds, 2),
         final=outcome.records[-1] if outcome.records else {},
-        made_by=provenance(),
+        made_by=outcome.made_by,
         incompatibilities=mismatches,
         notes=notes,
     )
@@ -175,15 +184,13 @@ def extend(
 
     Each new window starts from the values at the end of the one before; the history of its network starts anew.
     """
-    problem, settings, pieces, outcomes = extension(solution, until)
+    problem, settings, solved = extension(solution, until)
     options: dict[str, Any] = {"budget": budget, "folder": folder, "callbacks": callbacks, "progress": progress}
-    return run(problem, settings, **options, assess=assess, reference=reference, solved=pieces, outcomes=outcomes)
+    return run(problem, settings, **options, assess=assess, reference=reference, solved=solved)
 
 
-def extension(
-    solution: Solution, until: float
-) -> tuple[EvolutionProblem, Settings, tuple[Network, ...], tuple[str, ...]]:
-    """The problem, the settings, the networks and their outcomes with which a solution is carried on."""
+def extension(solution: Solution, until: float) -> tuple[EvolutionProblem, Settings, Solved]:
+    """The problem, the settings and the windows with which a solution is carried on."""
     if solution.problem.unknowns:
         raise ValueError(
             f"until={until}: a solution with unknowns cannot be carried on; solve `known_problem` instead."
@@ -216,7 +223,7 @@ def extension(
     )
     network = solution.network
     pieces = network.pieces if isinstance(network, Windows) else (network,)
-    return solution.problem.until(until), longer, pieces, solution.result.outcomes
+    return solution.problem.until(until), longer, Solved(pieces, solution.result.outcomes, solution.result.made_by)
 
 
 def load(folder: str | Path, problem: EvolutionProblem | None = None, **settings: Any) -> Solution:

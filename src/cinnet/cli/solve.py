@@ -172,14 +172,12 @@ def extend(run: Path, until: float, output, budget, problem, **options) -> None:
 
     solution = load_run(run, problem)
     with friendly_errors():
-        equation, settings, *solved = extension(solution, until)
+        equation, settings, solved = extension(solution, until)
     folder = output or run.with_name(f"{run.name}-until-{until:g}")
-    _train(problem or "", equation, settings, folder, budget, RunOptions(**options), *solved)
+    _train(problem or "", equation, settings, folder, budget, RunOptions(**options), solved)
 
 
-def _train(
-    problem: str, equation, settings: Settings, folder: Path, budget, options: RunOptions, solved=(), outcomes=()
-) -> None:
+def _train(problem: str, equation, settings: Settings, folder: Path, budget, options: RunOptions, solved=None) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -204,7 +202,6 @@ def _train(
             progress=display.say,
             checkpoint_seconds=options.checkpoint_seconds,
             solved=solved,
-            outcomes=outcomes,
         )
         if not options.no_report:
             display.say("figures and report")

@@ -2,15 +2,18 @@
 
 from .budget import Budget
 from .callbacks import TrainingView, stop_when
+from .position import Position, Solved, TrainingOutcome
 from .strategies import BalancedWeights, CausalWeights, GrowingHorizon, Resampling, Strategy, TimeWindows
-from .trainer import Trainer, TrainingOutcome
+from .trainer import Trainer
 
 __all__ = [
     "BalancedWeights",
     "Budget",
     "CausalWeights",
     "GrowingHorizon",
+    "Position",
     "Resampling",
+    "Solved",
     "Strategy",
     "TimeWindows",
     "Trainer",

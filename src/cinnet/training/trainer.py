@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..config.settings import Settings
+from ..machine import merged, provenance
 from ..networks import Network
 from ..objective import LossValue, Objective
 from ..optimizers import StepInfo
@@ -23,6 +24,7 @@ from .callbacks import Callback, TrainingView
 from .interrupts import stop_requests
 from .phases import Phase, plan_phases
 from .points import build_points, held_out_points
+from .position import Position, Solved, TrainingOutcome
 from .records import StallDetector, loss_record
 from .stepper import Stepper, assembled, loss_of
 from .strategies import build_strategies
@@ -30,40 +32,6 @@ from .strategies import build_strategies
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
 _LEAST_SHARE = 0.25  # of its steps, before a window may be closed because its share of the time is used up
 ENDS = ("converged", "stalled", "completed", "time-limit")  # how a window can end, from best to worst
-
-
-@dataclass(frozen=True)
-class Position:
-    """How far training is.
-
-    `outcomes` are those of the windows before, `last_outcome` that of the present one, and `status` that of the run;
-    they are "" until they are known.
-    """
-
-    phase: int = 0
-    phase_step: int = 0
-    step: int = 0
-    seconds: float = 0.0
-    outcomes: tuple[str, ...] = ()
-    last_outcome: str = ""
-    status: str = ""
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "Position":
-        values: dict[str, Any] = {**content, "outcomes": tuple(content["outcomes"])}
-        return cls(**values)
-
-
-@dataclass(frozen=True)
-class TrainingOutcome:
-    """What training ended with; `status` says why it ended, and `outcomes` how each window did that was begun."""
-
-    network: Network
-    status: str
-    records: list[dict[str, float]]
-    seconds: float
-    steps: int
-    outcomes: tuple[str, ...]
 
 
 ErrorOf = Callable[[Network, float, float], float]
@@ -74,8 +42,7 @@ class Trainer:
 
     With a folder, the state is saved there every `checkpoint_seconds`, and a trainer made again on the same folder
     goes on from it. Every callback sees every record and may end the run. `error_of(network, start, end)` is the error
-    of the network of one window, which lies between these times. `solved` are the networks of the first windows, and
-    `outcomes` how they ended, where these are known from another run.
+    of the network of one window, which lies between these times.
     """
 
     def __init__(
@@ -86,8 +53,7 @@ class Trainer:
         callbacks: Sequence[Callback] = (),
         error_of: ErrorOf | None = None,
         checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
-        solved: tuple[Network, ...] = (),
-        outcomes: tuple[str, ...] = (),
+        solved: Solved | None = None,
     ):
         self.problem, self.settings, self.folder = problem, settings, folder
         self.callbacks, self.error_of, self.checkpoint_seconds = tuple(callbacks), error_of, checkpoint_seconds
@@ -97,11 +63,13 @@ class Trainer:
         self.held_out = held_out_points(problem, settings, self.points)
         self.records: list[dict[str, float]] = []
         self._saved = time.perf_counter()
+        solved = solved or Solved()
         first = next((i for i, phase in enumerate(self.phases) if phase.window == len(solved)), None)
         if first is None:
             raise ValueError(f"windows={settings.windows}: {len(solved)} of them are solved, so nothing is left to do.")
-        self.position = Position(first, outcomes=outcomes)
-        self.stepper = self._enter(solved[-1] if solved else build_network(problem, settings), solved)
+        self.position = Position(first, outcomes=solved.outcomes, made_by=solved.made_by)
+        network = build_network(problem, settings)
+        self.stepper = self._enter(solved.networks[-1] if solved else network, solved.networks)
         if folder is not None and any(folder.glob(CHECKPOINT_FILE + "*")):
             self._restore(folder)
 
@@ -140,12 +108,13 @@ class Trainer:
             self._save()
         at = self.position
         outcomes = (*at.outcomes, at.last_outcome or status)
-        return TrainingOutcome(self.network, status, self.records, at.seconds, at.step, outcomes)
+        return TrainingOutcome(self.network, status, self.records, at.seconds, at.step, outcomes, at.made_by)
 
     def _run_phases(self, budget: Budget) -> str:
         """Phase after phase; what had no time stays open, so that a later run goes on with it."""
         deadline = self._deadline(budget)
         while self._watch.seconds < budget.seconds:
+            self._move(made_by=merged(self.position.made_by, provenance()))
             status = self._run_phase(budget, deadline)
             if status not in ENDS or (status == "time-limit" and self._watch.seconds >= budget.seconds):
                 return status
