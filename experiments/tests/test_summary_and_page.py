@@ -1,6 +1,5 @@
 import copy
 import json
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -11,16 +10,14 @@ from cinnet_experiments import EXPERIMENTS
 from cinnet_experiments.engines import run_serially
 from cinnet_experiments.figures import draw, has_figure
 from cinnet_experiments.page import page_text, remarks, write_page
-from cinnet_experiments.summary import _planes, git_commit, read_summaries, results_path, summarize, write_summary
-from cinnet_experiments.sweep import record_failure
+from cinnet_experiments.summary import _planes, read_summaries, results_path, summarize, write_summary
+from cinnet_experiments.sweep import read_result, record_failure
 from cinnet_experiments.workers import Workers
 from matplotlib import image
 from tiny import numbers, tiny_experiment, tiny_runs
 
-from cinnet.config.presets import resolve_settings
+import cinnet
 from cinnet.problems import AllenCahn2D
-from cinnet.solution import Solution
-from cinnet.training.build import build_network
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -54,7 +51,19 @@ def test_a_summary_has_every_seed_failures_and_the_paper(swept, summary):
     assert heavy["paper"] == {"mean": 0.5, "deviation": 0.1, "best": None}
     assert heavy["ratio"] == pytest.approx(heavy["mean"] / 0.5)
     assert heavy["gemm_seconds"] == [1.0, 1.0]
-    assert summary["machine"]["cores"] >= 1
+
+
+def test_a_summary_names_what_made_the_runs_and_not_what_looks_at_them(swept, tmp_path):
+    root, runs = swept
+    machine = {"processor": "abacus", "cores": "64", "python": "3.0", "jax": "0.1", "devices": "beads"}
+    for run, commit in zip(runs, ("abc", "def", "abc", "def"), strict=True):
+        result = (read_result(root / run.name) or {}) | {"made_by": {**machine, "cinnet": "0.0.1", "commit": commit}}
+        (tmp_path / run.name).mkdir()
+        (tmp_path / run.name / "result.json").write_text(json.dumps(result))
+    summary = summarize(tiny_experiment(), "fast", tmp_path, "")
+    assert (summary["version"], summary["commit"]) == ("0.0.1", "abc, def")
+    assert summary["machine"] == machine | {"devices": ["beads"]}
+    assert "commit abc, def, on abacus, 64 cores, beads" in page_text([summary | {"experiment": "kdv"}])
 
 
 def test_profiles_are_small_and_those_of_the_best_run(summary):
@@ -191,24 +200,6 @@ def test_the_committed_page_is_that_of_the_committed_summaries():
     assert committed == page_text(summaries), "docs/results.md is out of date; run: cinnet reproduce page"
 
 
-def test_a_commit_is_known_in_a_repository_and_marked_where_the_source_has_changed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert git_commit() is None
-    source, result = tmp_path / "src" / "code.py", tmp_path / "result.json"
-    source.parent.mkdir()
-    source.write_text("first")
-    result.write_text("first")
-    author = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-    for command in (("init", "-q"), ("add", "."), (*author, "commit", "-qm", "first")):
-        subprocess.run(["git", *command], check=True)
-    commit = git_commit()
-    assert len(commit) == 12
-    result.write_text("second")
-    assert git_commit() == commit
-    source.write_text("second")
-    assert git_commit() == f"{commit} with changes"
-
-
 class Ones:
     """A reference that is 1 everywhere."""
 
@@ -217,10 +208,8 @@ class Ones:
 
 
 def test_planes_are_the_values_of_the_solution():
-    problem = AllenCahn2D()
-    small = {"hidden": (3,), "harmonics": (1, 1), "windows": 1}
-    settings = resolve_settings(problem, "pinn", "fast", 0, (1, 4), **small)
-    solution = Solution(problem, build_network(problem, settings), settings, {}, [], None, lambda folder: None)
+    small = {"hidden": (3,), "harmonics": (1, 1), "windows": 1, "optimizer": "adam", "steps": 1}
+    solution = cinnet.solve(AllenCahn2D(), "pinn", grid=(1, 4), **small)
     arrays = _planes({"pinn": solution}, Ones())
     assert np.shape(arrays["prediction"]) == np.shape(arrays["reference"]) == (3, 41, 41)
     assert np.shape(arrays["section_prediction"]) == np.shape(arrays["section_reference"]) == (41, 65)

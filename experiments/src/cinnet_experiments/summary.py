@@ -2,11 +2,8 @@
 
 import json
 import math
-import os
-import platform
 import re
 import statistics
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from cinnet.machine import merged
 from cinnet.reference import reference_solution
 from cinnet.solution import Solution
 from cinnet.solver import load
@@ -53,10 +51,22 @@ def summarize(
         "figure": experiment.figure,
         "preset": preset,
         "command": command,
-        "commit": git_commit(),
-        "machine": machine(),
+        **_made_by(planned, root),
         "cells": [_summarize_cell(cell, of_cell[id(cell)], root) for cell in experiment.cells],
         "arrays": _arrays(experiment.figure, planned, root),
+    }
+
+
+def _made_by(planned: Sequence[Planned], root: Path) -> dict[str, Any]:
+    """The version, the commit and the machine that made the runs; of all of them where they differ."""
+    results = [read_result(root / one.run.name) for one in planned]
+    makers = merged(*(result["made_by"] for result in results if result is not None))
+    machine = {name: makers.get(name) for name in ("processor", "cores", "python", "jax")}
+    devices = makers.get("devices", "").split(", ")
+    return {
+        "version": makers.get("cinnet"),
+        "commit": makers.get("commit"),
+        "machine": {**machine, "devices": devices},
     }
 
 
@@ -190,30 +200,6 @@ def _rounded(values: np.ndarray) -> Any:
     if values.ndim > 1:
         return [_rounded(row) for row in values]
     return [float(f"{value:.7g}") for value in values.tolist()]
-
-
-def machine() -> dict[str, Any]:
-    return {
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-        "devices": sorted({device.device_kind for device in jax.devices()}),
-    }
-
-
-def git_commit() -> str | None:
-    """The commit of the working directory, marked where its source has changed since; None outside a repository."""
-    try:
-        commit = _git("rev-parse", "--short=12", "HEAD")
-        return f"{commit} with changes" if _git("status", "--porcelain", ":/src") else commit
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-def _git(*arguments: str) -> str:
-    command = ["git", *arguments]
-    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
 
 
 def write_summary(path: Path, summary: Mapping[str, Any]) -> None:
