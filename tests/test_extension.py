@@ -24,8 +24,8 @@ def test_later_times_are_solved_and_earlier_ones_kept(runs):
     early, late = np.linspace(0, 1, 11), np.linspace(1.05, 2, 11)
     np.testing.assert_array_equal(longer(early), first(early))
     np.testing.assert_allclose(longer(late), np.exp(-1.3 * late), rtol=2e-3)
-    assert longer.result["relative_l2_error"] < 2e-3
-    assert longer.result["steps"] <= 80
+    assert longer.relative_error() < 2e-3
+    assert longer.result.steps <= 80
     assert longer.records[0]["window"] == 2
 
 
@@ -36,7 +36,7 @@ def test_extended_run_is_a_run_like_any_other(runs):
     assert loaded.problem.name == "Decay"
     times = np.linspace(0, 2, 7)
     np.testing.assert_array_equal(loaded(times), longer(times))
-    assert "until(2.0)" in longer.result["reproduce"]
+    assert "until(2.0)" in longer.result.reproduce
     again = cinnet.extend(longer, 2.5)
     np.testing.assert_allclose(again(2.5), np.exp(-1.3 * 2.5), rtol=5e-3)
 

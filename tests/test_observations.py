@@ -6,10 +6,11 @@ from small_problems import FreeParticle
 
 from cinnet import KortewegDeVries, Observations, Unknown
 from cinnet.config.presets import resolve_settings
-from cinnet.config.settings import Stage
-from cinnet.storage.checkpoint import CheckpointError
+from cinnet.storage.files import StorageError
 from cinnet.storage.run_folder import describe, described_problem, load_observations, save_observations
-from cinnet.training.build import Window, build_network, build_objective, build_points, stage_points
+from cinnet.training.build import build_network, build_objective, whole_objective
+from cinnet.training.points import build_points
+from cinnet.training.windows import Window
 
 
 def test_rows_are_kept_and_checked():
@@ -55,12 +56,12 @@ def test_a_stage_with_a_horizon_sees_the_observations_up_to_it():
     problem = KortewegDeVries(observations=observed)
     settings = resolve_settings(problem, grid=(4, 8), hidden=(4,), windows=1)
     with jax.enable_x64(True):
-        network, window = build_network(problem, settings), Window.of(problem, settings, ())
+        network, points = build_network(problem, settings), build_points(problem, settings)
+        interval = problem.interval
+        window = Window(0, interval.start, interval.end, problem.initial_values, settings.include_start)
         for horizon, count in ((0.5, 2), (1.0, 4)):
-            points = stage_points(build_points(problem, settings), Stage("adam", 1, horizon=horizon), window)
-            objective = build_objective(problem, settings, network, points, window)
-            assert objective.terms[-1].name == "observations"
-            assert objective.terms[-1].num_points == count
+            objective = build_objective(problem, settings, network, window.select(points, horizon), window)
+            assert objective.term("observations").num_points == count
 
 
 def test_mismatch_rows_and_jacobian_are_those_of_the_network():
@@ -72,8 +73,7 @@ def test_mismatch_rows_and_jacobian_are_those_of_the_network():
     with jax.enable_x64(True):
         settings = resolve_settings(problem, grid=(4, 8), hidden=(4,), dtype="float64", observation_weight=3.0)
         network = build_network(problem, settings)
-        window = Window.of(problem, settings, ())
-        objective = build_objective(problem, settings, network, build_points(problem, settings), window)
+        objective = whole_objective(problem, settings, network)
         value = eqx.filter_jit(objective.loss)(network)
         parts = value.parts
         predicted = eqx.filter_jit(jax.vmap(lambda a, b: network(a, b)[0]))(t, x)
@@ -93,9 +93,7 @@ def test_observations_have_no_causal_weight():
     problem = KortewegDeVries(observations=Observations([0.5], [0.0], [1.0]))
     settings = resolve_settings(problem, "causal-pinn", grid=(4, 8), hidden=(4,), windows=1)
     network = build_network(problem, settings)
-    objective = build_objective(
-        problem, settings, network, build_points(problem, settings), Window.of(problem, settings, ())
-    )
+    objective = whole_objective(problem, settings, network).with_causality(100.0)
     weights = objective.row_weights(network)
     assert weights[-1].shape == (1,)
     assert float(weights[-1][0]) == 1.0
@@ -138,5 +136,5 @@ def test_damaged_file_is_named(tmp_path):
     np.savez(tmp_path / "other.npz", header=np.zeros(1))
     for content in (b"", whole[: len(whole) // 2], b"\x00" * 100, (tmp_path / "other.npz").read_bytes()):
         path.write_bytes(content)
-        with pytest.raises(CheckpointError, match="cannot be read"):
+        with pytest.raises(StorageError, match="damaged"):
             load_observations(path)

@@ -21,7 +21,6 @@ from cinnet import (
     robin,
 )
 from cinnet.assess.error_estimate import error_estimate
-from cinnet.embeddings import Embedding
 from cinnet.evaluation import predict
 from cinnet.nested import partial_derivative
 from cinnet.networks import Network
@@ -196,7 +195,7 @@ class ClosedForm(Network):
     """A function in the place of a network."""
 
     function: Callable = eqx.field(static=True)
-    embedding: Embedding
+    box: Box = eqx.field(static=True)
     interval: TimeInterval = eqx.field(static=True)
     widths = (2,)
     dtype = np.dtype(np.float64)
@@ -239,7 +238,7 @@ def test_estimate_of_a_nonlinear_equation_with_a_constraint_is_the_error_but_for
         w, psi = problem.exact(t, x, y)
         return w + size * (1 + t) * jnp.sin(x + y), psi + size * t * jnp.sin(2 * y) + 0.5
 
-    network = ClosedForm(wrong, Embedding(problem.box, 1), problem.interval)
+    network = ClosedForm(wrong, problem.box, problem.interval)
     estimate = error_estimate(problem, network, 10)
     t = estimate.times
     true = size * np.sqrt(((1 + t) ** 2 + t**2) / 2) / (np.exp(-0.2 * t) * np.sqrt(5) / 2)

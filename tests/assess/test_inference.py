@@ -70,7 +70,7 @@ def test_unknowns_are_refined_after_every_stage_by_the_data_up_to_its_horizon(so
         found.append((float(objective.residual_term.times[-1]), float(known_problem(problem, better).rate)))
         return better
 
-    monkeypatch.setattr("cinnet.training.trainer.refined", watched)
+    monkeypatch.setattr("cinnet.training.stepper.refined", watched)
     stages = (Stage("levenberg-marquardt", 30, horizon=0.5), Stage("levenberg-marquardt", 30))
     cinnet.solve(problem, grid=(20, 1), hidden=(8, 8), dtype="float64", reference=False, stages=stages)
     assert [end for end, _ in found] == [1.0, 2.0]
@@ -79,9 +79,8 @@ def test_unknowns_are_refined_after_every_stage_by_the_data_up_to_its_horizon(so
 
 
 def test_solution_is_compared_with_the_equation_that_was_found(solution):
-    result = solution[0].result
-    assert result["relative_l2_error"] < 1e-3
-    assert float(solution[0].known_problem.rate) == pytest.approx(result["estimates"]["rate"]["value"])
+    assert solution[0].relative_error() < 1e-3
+    assert float(solution[0].known_problem.rate) == pytest.approx(solution[0].estimates["rate"].value)
 
 
 def test_run_folder_gives_it_back(solution):

@@ -1,5 +1,3 @@
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,7 +8,6 @@ from oracles import nested_derivatives
 from cinnet.domains import Box, Periodic, TimeInterval
 from cinnet.jets import JetSpace
 from cinnet.networks import MLP, CinNet, ExactInitial, Windows
-from cinnet.networks.windows import window_interval
 from cinnet.problems import AllenCahn
 from cinnet.symmetry import Symmetry
 
@@ -35,12 +32,12 @@ def assert_jets_are_right(network, times, points, *highest, scattered=True):
 
 def piece(seed):
     options = {"hidden": (4, 4), "harmonics": 2, "dtype": "float64", "key": jax.random.key(seed)}
-    return CinNet(LINE, window_interval(INTERVAL, 3), num_mesh_intervals=2, quadrature="product-linear", **options)
+    return CinNet(LINE, TimeInterval(1.0, 2.0), num_mesh_intervals=2, quadrature="product-linear", **options)
 
 
 @pytest.fixture(scope="module")
 def windows():
-    return Windows(tuple(piece(seed) for seed in range(3)), INTERVAL)
+    return Windows(tuple(piece(seed) for seed in range(3)), INTERVAL, starts=(1.0, 2.0, 3.0))
 
 
 def test_every_time_is_answered_by_the_network_of_its_window(windows):
@@ -76,8 +73,3 @@ def test_the_exact_initial_value_is_exact_and_forgotten():
     np.testing.assert_allclose(values_of(network, jnp.zeros(7), x), problem.initial(x), atol=1e-14)
     np.testing.assert_allclose(values_of(network, jnp.ones(7), x), values_of(inner, jnp.ones(7), x), atol=1e-7)
     assert_jets_are_right(network, np.array([0.0, 0.04, 0.5]), x[:, None], (1, 0), (0, 2), scattered=False)
-
-
-def test_window_of_one_is_the_whole_interval():
-    assert window_interval(INTERVAL, 1) == INTERVAL
-    assert dataclasses.astuple(window_interval(INTERVAL, 3)) == (1.0, 2.0)

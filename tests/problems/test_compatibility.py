@@ -64,7 +64,7 @@ def test_run_reports_it():
         solution = cinnet.solve(
             rod(dirichlet("x")), grid=(2, 4), hidden=(4,), stages=(Stage("levenberg-marquardt", 2),), reference=False
         )
-    assert len(solution.result["incompatibilities"]) == 2
+    assert len(solution.result.incompatibilities) == 2
 
 
 class Transport(EvolutionProblem):

@@ -139,6 +139,8 @@ def test_a_solution_draws_itself_in_a_notebook(tmp_path, monkeypatch):
     monkeypatch.setenv("CINNET_CACHE", str(tmp_path / "cache"))
     stages = (Stage("adam", 2),)
     solution = cinnet.solve(Decay(), grid=(4, 8), hidden=(4,), windows=2, stages=stages)
+    assert solution.diagnostics.fields.reference is None
+    solution.error_over_time()
     names = ["plot", "plot_snapshots", "plot_training", "plot_over_time", "plot_invariants", "plot_gates"]
     figures = [getattr(solution, name)() for name in names]
     assert len(set(map(id, figures))) == len(names)

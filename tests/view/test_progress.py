@@ -1,11 +1,16 @@
 import io
 
+import jax
 from rich.console import Console
 
+from cinnet.domains import Box, TimeInterval
+from cinnet.networks import MLP
+from cinnet.training import TrainingView
 from cinnet.view.progress import describe_record, show_progress
 
 PLAIN = {"step": 30, "seconds": 10.0, "loss": 1.25e-3, "initial": 2e-5, "residual": 1e-3, "held_out_residual": 2e-2}
 RECORD = PLAIN | {"window": 1, "relative_l2_error": 0.5}
+NETWORK = MLP(Box(), TimeInterval(0.0, 1.0), hidden=(2,), key=jax.random.key(0))
 
 
 def test_a_record_in_one_line():
@@ -17,7 +22,7 @@ def test_a_record_in_one_line():
 def shown(terminal):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=200)
     with show_progress("allen-cahn ci-pinn", total_steps=60, console=console) as display:
-        display.watch(RECORD)
+        display.watch(TrainingView(30, RECORD, NETWORK, 0.5, 1.0))
         display.say("computing the reference")
     return console.file.getvalue()
 

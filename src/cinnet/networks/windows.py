@@ -5,7 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Int
 
 from ..domains import Box, TimeInterval
 from ..jets import JetSpace
@@ -24,7 +24,7 @@ class ScatteredTimes(eqx.Module):
     """Every window's plan for all queries, and which window each query belongs to."""
 
     plans: tuple[Any, ...]
-    window: Float[Array, "times columns"]
+    window: Int[Array, "times columns"]
 
 
 @eqx.filter_jit

@@ -10,7 +10,7 @@ def causal_weights(
     later: Float[Array, " levels"],
     epsilon: Float[Array, ""],
     residual_at_start: bool,
-) -> Float[Array, " levels"]:
+) -> Float[Array, " all_levels"]:
     """w_0 = 1, w_i = exp(-epsilon * sum over j < i of L(t_j)) (Eqs. temporal_loss, temporal_weights).
 
     `at_start` is omega_ic L_ic and `later` has the weighted losses of the time levels, which begin at t0 if
