@@ -84,6 +84,63 @@ def test_fingerprints_differ_where_what_is_done_differs(one, other):
     assert fingerprint(one) != fingerprint(other)
 
 
+OWN_CODE = """
+import functools
+import equinox as eqx
+import numpy as np
+import cinnet
+
+RATE = 2.0
+TABLE = np.array([1.0, 3.0])
+
+def power(x, order=4.0):
+    return 5.0 * x**order
+
+class Options:
+    scale = 6.0
+
+OPTIONS = Options()
+OPTIONS.shift = 7.0
+
+@functools.cache
+def offset():
+    return 8.0
+
+def kernel(t, s):
+    later = lambda x: RATE * x
+    return later(power(t - s)) + TABLE[0] + OPTIONS.scale + OPTIONS.shift + offset()
+
+class Halving(cinnet.Strategy):
+    factor = 9.0
+
+class Own(Halving):
+    every: int = eqx.field(static=True, default=10)
+
+    def after_step(self, run, objective, network, state):
+        return objective.with_causality(kernel(self.every, 0.0)), state
+"""
+
+
+def fingerprints_of(code):
+    made = {"__name__": "own_code"}
+    exec(compile(code, "own_code.py", "exec"), made)
+    return fingerprint(made["kernel"]), fingerprint(made["Own"])
+
+
+@pytest.mark.parametrize("number", ["2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0"])
+def test_an_edit_of_anything_that_is_used_is_another_fingerprint(number):
+    """Numbers and functions outside of a function were once not looked at."""
+    for one, other in zip(fingerprints_of(OWN_CODE), fingerprints_of(OWN_CODE.replace(number, "0.5")), strict=True):
+        assert one != other
+
+
+def test_an_edit_of_what_is_inherited_is_another_fingerprint_and_that_of_a_default_is_not():
+    _, own = fingerprints_of(OWN_CODE)
+    assert fingerprints_of(OWN_CODE.replace("9.0", "0.5"))[1] != own
+    assert fingerprints_of(OWN_CODE.replace("default=10", "default=11"))[1] == own
+    assert fingerprints_of("UNUSED = 1.0\n" + OWN_CODE)[1] == own
+
+
 def test_a_fingerprint_is_the_same_in_another_process():
     code = "from cinnet.config.serialize import fingerprint\nprint(fingerprint(lambda x: x in {'a', 'b', 'c'}))"
     run = functools.partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,20 +7,15 @@ and imported by the caller.
 """
 
 import dataclasses
-import functools
-import hashlib
 import importlib
-import json
-import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
+from .fingerprint import fingerprint, kind_of
 
 _PLAIN = (bool, int, float, str, type(None))
 _REGISTRY: dict[str, type] = {}
 _EXTENSIBLE: list[type] = []
-_LIBRARIES = {"builtins", "cinnet", "equinox", "jax", "jaxlib", "numpy", "optax", "scipy"}  # known by name, not by code
 _HOMES = ("optimizers", "history", "jets", "objective", "networks")  # of what is built in
 
 
@@ -40,11 +35,6 @@ def extensible(cls: type) -> type:
     """Let instances of this class, and of all that the caller derives from it, be read back; use it as a decorator."""
     _EXTENSIBLE.append(cls)
     return cls
-
-
-def kind_of(cls: type) -> str:
-    """The name under which a class is written down: short for what is built in."""
-    return cls.__qualname__ if cls.__module__.startswith("cinnet.") else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def to_json(value: Any) -> Any:
@@ -118,114 +108,3 @@ def _subclasses(cls: type) -> Iterator[type]:
 def _code_of_class(cls: type) -> dict[str, str]:
     """The fingerprint of the code of a class that is not built in."""
     return {} if cls.__module__.startswith("cinnet.") else {"code": fingerprint(cls)}
-
-
-def fingerprint(value: Any) -> str:
-    """A hash of the code and the data that make up an object, equal in every process."""
-    digest = hashlib.sha256()
-    for part in _content(value, frozenset()):
-        digest.update(part)
-    return digest.hexdigest()
-
-
-_Within = frozenset[int]  # the objects that the present one is a part of, so that a circle ends
-
-
-@functools.singledispatch
-def _content(value: Any, within: _Within) -> Iterator[bytes]:
-    """The bytes that decide what an object does."""
-    if hasattr(value, "__array__"):
-        array = np.asarray(value)
-        yield f"{array.dtype.str}{array.shape}".encode()
-        yield np.ascontiguousarray(array).tobytes()
-        return
-    yield kind_of(type(value)).encode()
-    yield getattr(value, "__qualname__", "").encode()
-    is_data = dataclasses.is_dataclass(value)
-    if id(value) in within or (_is_library(type(value).__module__) and not is_data):
-        return
-    yield from _content(type(value), within)
-    names = [f.name for f in dataclasses.fields(value)] if is_data else sorted(getattr(value, "__dict__", {}))
-    for name in names:
-        yield name.encode()
-        yield from _content(getattr(value, name), within | {id(value)})
-
-
-def _is_library(module: str) -> bool:
-    return module.partition(".")[0] in _LIBRARIES
-
-
-@_content.register(bool)
-@_content.register(int)
-@_content.register(float)
-@_content.register(str)
-@_content.register(bytes)
-@_content.register(complex)
-@_content.register(type(None))
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    yield f"{type(value).__name__} {value!r}".encode()
-
-
-@_content.register(frozenset)
-@_content.register(set)
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    yield from _content(sorted(map(repr, value)), within)
-
-
-@_content.register(tuple)
-@_content.register(list)
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    yield f"{len(value)} values".encode()
-    for one in value:
-        yield from _content(one, within)
-
-
-@_content.register(Mapping)
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    for name in sorted(value, key=str):
-        yield str(name).encode()
-        yield from _content(value[name], within)
-
-
-@_content.register(type)
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    yield kind_of(value).encode()
-    if id(value) in within or _is_library(value.__module__):
-        return
-    for name, member in sorted(vars(value).items()):
-        function = getattr(member, "__wrapped__", getattr(member, "fget", getattr(member, "__func__", member)))
-        # What a dataclass writes itself comes from no file.
-        if isinstance(function, types.FunctionType) and function.__code__.co_filename != "<string>":
-            yield name.encode()
-            yield from _content(function, within | {id(value)})
-
-
-@_content.register(types.ModuleType)
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    yield value.__name__.encode()
-
-
-@_content.register(types.MethodType)
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    yield from _content((value.__func__, value.__self__), within)
-
-
-@_content.register(functools.partial)
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    yield from _content((value.func, value.args, value.keywords), within)
-
-
-@_content.register(types.FunctionType)
-def _(value: Any, within: _Within) -> Iterator[bytes]:
-    yield from (value.__qualname__.encode(),) if _is_library(value.__module__) else _code(value.__code__)
-    if id(value) in within:
-        return
-    captured = [cell.cell_contents for cell in value.__closure__ or ()]
-    yield from _content((value.__defaults__, value.__kwdefaults__, captured), within | {id(value)})
-
-
-def _code(code: types.CodeType) -> Iterator[bytes]:
-    yield code.co_code
-    yield json.dumps(code.co_names).encode()
-    for constant in code.co_consts:
-        yield from _code(constant) if isinstance(constant, types.CodeType) else _content(constant, frozenset())
