@@ -11,12 +11,13 @@ import json
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from studies import kept_run
+
+from cinnet import PROBLEMS, Solution
 from cinnet.config.presets import resolve_settings
-from cinnet.problems import PROBLEMS
-from cinnet.solver import gemm_seconds, run
-from cinnet.storage.run_folder import RESULT_FILE, run_name
-from cinnet.training import Budget
+from cinnet.storage.run_folder import run_name
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -49,14 +50,36 @@ ROWS = {
 }
 
 
-def measured(row: Row, method: str, preset: str, seed: int) -> dict:
+def measured(row: Row, method: str, preset: str, seed: int) -> Solution:
     problem = PROBLEMS[row.problem]()
     settings = resolve_settings(problem, method, preset, seed, row.grid)
     folder = Path("runs/accuracy") / run_name(row.problem, settings)
-    if (folder / RESULT_FILE).exists():
-        return json.loads((folder / RESULT_FILE).read_text())
-    budget = Budget(seconds=row.gemms * gemm_seconds())
-    return run(problem, settings, budget=budget, folder=folder).result
+    return kept_run(problem, settings, folder, gemms=row.gemms)
+
+
+def summarised(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
+    """A row of the table, with all seeds."""
+    solutions = [measured(row, arguments.method, arguments.preset, seed) for seed in arguments.seeds]
+    errors = [solution.relative_error() for solution in solutions]
+    results = [solution.result for solution in solutions]
+    gemms = [result.wall_seconds / result.notes["gemm_seconds"] for result in results]
+    median = statistics.median(errors)
+    return {
+        "problem": row.problem,
+        "grid": [results[0].num_times, results[0].num_points],
+        "method": arguments.method,
+        "preset": arguments.preset,
+        "seeds": arguments.seeds,
+        "errors": errors,
+        "median": median,
+        "bar": row.error,
+        "gemms": [round(count, 1) for count in gemms],
+        "gemm_limit": row.gemms,
+        "wall_seconds": [result.wall_seconds for result in results],
+        "held_out_residuals": [result.held_out_residual for result in results],
+        "status": [result.status for result in results],
+        "met": median <= row.error and statistics.median(gemms) <= row.gemms,
+    }
 
 
 def main() -> None:
@@ -71,40 +94,21 @@ def main() -> None:
     summary = []
     print(f"{'problem':14} {'grid':>10} {'errors of the seeds':36} {'median':>8} {'bar':>8} {'GEMMs':>18} {'limit':>6}")
     for row in chosen:
-        results = [measured(row, arguments.method, arguments.preset, seed) for seed in arguments.seeds]
-        errors = [result["relative_l2_error"] for result in results]
-        times = [result["wall_seconds"] / result["gemm_seconds"] for result in results]
-        median = statistics.median(errors)
-        met = median <= row.error and statistics.median(times) <= row.gemms
-        grid = f"{results[0]['num_times']}x{results[0]['num_points']}"
+        one = summarised(row, arguments)
+        summary.append(one)
+        grid = "x".join(map(str, one["grid"]))
+        errors = " ".join(f"{error:.2e}" for error in one["errors"])
+        gemms = " ".join(f"{count:.0f}" for count in one["gemms"])
         print(
-            f"{row.problem:14} {grid:>10} {' '.join(f'{e:.2e}' for e in errors):36} {median:8.2e} {row.error:8.2e} "
-            f"{' '.join(f'{t:.0f}' for t in times):>18} {row.gemms:6.0f} {'met' if met else 'NOT MET'}",
+            f"{row.problem:14} {grid:>10} {errors:36} {one['median']:8.2e} {row.error:8.2e} {gemms:>18} "
+            f"{row.gemms:6.0f} {'met' if one['met'] else 'NOT MET'}",
             flush=True,
-        )
-        summary.append(
-            {
-                "problem": row.problem,
-                "grid": [results[0]["num_times"], results[0]["num_points"]],
-                "method": arguments.method,
-                "preset": arguments.preset,
-                "seeds": arguments.seeds,
-                "errors": errors,
-                "median": median,
-                "bar": row.error,
-                "gemms": [round(t, 1) for t in times],
-                "gemm_limit": row.gemms,
-                "wall_seconds": [result["wall_seconds"] for result in results],
-                "held_out_residuals": [result["held_out_residual"] for result in results],
-                "status": [result["status"] for result in results],
-                "met": met,
-            }
         )
     write(arguments.preset, summary)
     raise SystemExit(not all(row["met"] for row in summary))
 
 
-def write(preset: str, summary: list[dict]) -> None:
+def write(preset: str, summary: list[dict[str, Any]]) -> None:
     """Put the measured rows into the file of the preset, in the place of earlier ones of the same problem and grid."""
     path = RESULTS / f"accuracy-{preset}.json"
     known = json.loads(path.read_text()) if path.exists() else []

@@ -1,6 +1,6 @@
 """The paper's central claim in one command: a low loss can be a wrong solution, and memory prevents it.
 
-    python validation/claim.py [--seeds 0 1 2]
+    python validation/claim.py [--seeds 0 1 2] [--steps 3000] [--output runs/claim]
 
 Allen-Cahn on the sparse grid (10, 64), one window, no causal weights: `pinn` (an MLP) and `ci-pinn` (a CinNet) of
 about the same number of parameters, with the same number of steps of the same optimizer (SOAP). Prints losses and
@@ -15,17 +15,17 @@ import matplotlib
 matplotlib.use("Agg")
 import numpy as np
 
-from cinnet.config.settings import Stage
-from cinnet.solver import solve
+from cinnet import Stage, solve
 from cinnet.view.plots import plot_fields
 
-SHARED = {"grid": (10, 64), "windows": 1, "stages": (Stage("soap", 3000),)}
+GRID, STEPS = (10, 64), 3000
 WIDTHS = {"pinn": (92, 92, 92), "ci-pinn": (64, 64, 64)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--output", type=Path, default=Path("runs/claim"))
     arguments = parser.parse_args()
     times, x = np.linspace(0, 1, 101), np.linspace(-1, 1, 257)
@@ -33,15 +33,15 @@ def main() -> None:
     for seed in arguments.seeds:
         fields = {}
         for method, hidden in WIDTHS.items():
-            solution = solve("allen-cahn", method, seed=seed, hidden=hidden, **SHARED)
-            result = solution.result
+            stages = (Stage("soap", arguments.steps),)
+            solution = solve("allen-cahn", method, seed=seed, grid=GRID, hidden=hidden, windows=1, stages=stages)
+            error, final = solution.relative_error(), solution.result.final
             print(
-                f"{method:8} {seed:4} {result['parameters']:10} {result['final']['loss']:9.1e} "
-                f"{result['held_out_residual']:9.1e} {result['relative_l2_error']:9.1e}",
+                f"{method:8} {seed:4} {solution.result.parameters:10} {final['loss']:9.1e} "
+                f"{final['held_out_residual']:9.1e} {error:9.1e}",
                 flush=True,
             )
-            title = f"{method}: loss {result['final']['loss']:.0e}, error {result['relative_l2_error']:.0e}"
-            fields[title] = solution(times[:, None], x)
+            fields[f"{method}: loss {final['loss']:.0e}, error {error:.0e}"] = solution(times[:, None], x)
             exact = solution.reference.on_grid(times, x[:, None])[..., 0]
         arguments.output.mkdir(parents=True, exist_ok=True)
         path = arguments.output / f"claim-s{seed}.png"

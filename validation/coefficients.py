@@ -11,10 +11,9 @@ import json
 import sys
 from pathlib import Path
 
-from gallery import example
+from studies import example, kept_run
 
-import cinnet
-from cinnet.storage.run_folder import RESULT_FILE, read_json
+from cinnet.config.presets import resolve_settings
 
 RESULTS = Path(__file__).parent / "results" / "coefficients.json"
 LARGEST_DEVIATION = 0.01
@@ -26,16 +25,14 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=3)
     rows = []
     for seed in range(parser.parse_args().sets):
-        folder = Path("runs/coefficients") / str(seed)
-        if not (folder / RESULT_FILE).exists():
-            settings = {"grid": inverse.GRID, "stages": inverse.STAGES, "seed": seed}
-            cinnet.solve(inverse.problem(seed), folder=folder, reference=False, **settings)
-        result = read_json(folder / RESULT_FILE)
-        for name, found in result["estimates"].items():
-            deviation = found["value"] / getattr(inverse.TRUTH, name) - 1
-            row = {"seed": seed, "name": name, **found, "deviation": deviation, "seconds": result["wall_seconds"]}
-            rows.append(row)
-            print(f"set {seed}: {name:10} {found['value']:.5g}, off by {deviation:+.2%}", flush=True)
+        problem = inverse.problem(seed)
+        settings = resolve_settings(problem, seed=seed, grid=inverse.GRID, stages=inverse.STAGES)
+        solution = kept_run(problem, settings, Path("runs/coefficients") / str(seed), reference=False)
+        for name, found in solution.estimates.items():
+            deviation = found.value / getattr(inverse.TRUTH, name) - 1
+            about = {"deviation": deviation, "seconds": solution.result.wall_seconds}
+            rows.append({"seed": seed, "name": name, **found.to_json(), **about})
+            print(f"set {seed}: {name:10} {found.value:.5g}, off by {deviation:+.2%}", flush=True)
         RESULTS.write_text(json.dumps(rows, indent=2) + "\n")
     largest = max(abs(row["deviation"]) for row in rows)
     print(f"largest deviation {largest:.2%}")

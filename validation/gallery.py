@@ -8,14 +8,16 @@ Exit code 1 if a bar is missed.
 """
 
 import argparse
-import importlib.util
 import inspect
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-import cinnet
-from cinnet.storage.run_folder import RESULT_FILE, read_json
+import matplotlib.pyplot as plt
+from studies import example, kept_run, problem_of
+
+from cinnet.config.presets import resolve_settings
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "gallery.json"
@@ -66,57 +68,43 @@ HEADINGS = {
 }
 
 
-def example(name: str):
-    """The module of an example."""
-    specification = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    specification.loader.exec_module(module)
-    return module
-
-
-def forward_example(name: str):
-    """The module of an example, and the problem class that it defines."""
-    module = example(name)
-    (problem,) = [
-        value
-        for value in vars(module).values()
-        if inspect.isclass(value) and issubclass(value, cinnet.EvolutionProblem) and value.__module__ == name
-    ]
-    return module, problem
-
-
 def code_lines(problem: type) -> int:
     """Lines of user code: of the class, without blank lines and its docstring."""
     lines = [line.strip() for line in inspect.getsource(problem).splitlines()]
     return sum(bool(line) and not line.startswith('"""') for line in lines)
 
 
-def measured(name: str) -> dict:
-    module, problem = forward_example(name)
-    folder = Path("runs/gallery") / name
-    if (folder / RESULT_FILE).exists():
-        result = read_json(folder / RESULT_FILE)
-    else:
-        settings = getattr(module, "SETTINGS", {})
-        result = cinnet.solve(problem(), grid=module.GRID, budget=SECONDS, folder=folder, **settings).result
+def measured(name: str) -> dict[str, Any]:
+    """What the page says of an example; its picture is drawn."""
+    module = example(name)
+    cls, choices = problem_of(module), getattr(module, "SETTINGS", {})
+    problem = cls()
+    settings = resolve_settings(problem, grid=module.GRID, **choices)
+    solution = kept_run(problem, settings, Path("runs/gallery") / name, seconds=SECONDS)
     PICTURES.mkdir(exist_ok=True)
-    cinnet.load(folder, problem()).plot().savefig(PICTURES / f"{name}.png", dpi=PICTURE_DPI)
-    kept = ("relative_l2_error", "estimated_error", "wall_seconds", "gemm_seconds", "status", "verdict")
+    figure = solution.plot()
+    figure.savefig(PICTURES / f"{name}.png", dpi=PICTURE_DPI)
+    plt.close(figure)
+    result = solution.result
     return {
-        "title": problem.__doc__.splitlines()[0],
+        "title": (cls.__doc__ or "").partition("\n")[0],
         "grid": module.GRID,
-        "settings": getattr(module, "SETTINGS", {}),
-        "lines": code_lines(problem),
-        **{key: result.get(key) for key in kept},
+        "settings": choices,
+        "lines": code_lines(cls),
+        "relative_l2_error": solution.relative_error(),
+        "estimated_error": result.estimated_error,
+        "wall_seconds": result.wall_seconds,
+        "gemm_seconds": result.notes["gemm_seconds"],
+        "status": result.status,
+        "verdict": result.verdict,
     }
 
 
-def met(name: str, one: dict) -> bool:
+def met(name: str, one: dict[str, Any]) -> bool:
     return one["relative_l2_error"] <= FORWARD[name] and one["wall_seconds"] <= SECONDS
 
 
-def page(results: dict) -> str:
+def page(results: dict[str, dict[str, Any]]) -> str:
     """The table, then the equation and the picture of every example that was measured."""
     rows = [
         "# Gallery",

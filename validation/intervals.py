@@ -11,10 +11,9 @@ import json
 import sys
 from pathlib import Path
 
-from gallery import example
+from studies import example, kept_run
 
-import cinnet
-from cinnet.storage.run_folder import RESULT_FILE, read_json
+from cinnet.config.presets import resolve_settings
 
 RESULTS = Path(__file__).parent / "results" / "intervals.json"
 LEAST_COVERAGE = 0.85
@@ -26,15 +25,15 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=20)
     rows = []
     for seed in range(parser.parse_args().sets):
-        folder = Path("runs/intervals") / str(seed)
-        if not (folder / RESULT_FILE).exists():
-            cinnet.solve(inverse.problem(seed), grid=inverse.GRID, seed=seed, folder=folder, reference=False)
-        found = read_json(folder / RESULT_FILE)["estimates"]["diffusivity"]
-        covered = found["lower"] <= inverse.TRUTH.diffusivity <= found["upper"]
-        rows.append({"seed": seed, **found, "covers": covered})
+        problem = inverse.problem(seed)
+        settings = resolve_settings(problem, seed=seed, grid=inverse.GRID)
+        solution = kept_run(problem, settings, Path("runs/intervals") / str(seed), reference=False)
+        found = solution.estimates["diffusivity"]
+        covered = found.lower <= inverse.TRUTH.diffusivity <= found.upper
+        rows.append({"seed": seed, **found.to_json(), "covers": covered})
         RESULTS.write_text(json.dumps(rows, indent=2) + "\n")
         print(
-            f"set {seed:2}: {found['value']:.3e}, {found['lower']:.3e} to {found['upper']:.3e} "
+            f"set {seed:2}: {found.value:.3e}, {found.lower:.3e} to {found.upper:.3e} "
             f"{'covers' if covered else 'misses'} {inverse.TRUTH.diffusivity}",
             flush=True,
         )

@@ -21,6 +21,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -32,13 +33,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from plain_cipinn import adam_step, parameters_of, train
 
-from cinnet.config.presets import resolve_settings
-from cinnet.config.settings import Settings, Stage
-from cinnet.optimizers import OPTIMIZERS
-from cinnet.problems import AllenCahn
-from cinnet.training import Trainer
-from cinnet.training.build import Window, build_network, build_objective, build_points
-from cinnet.view.plots import STYLE
+from cinnet import AllenCahn, CinNet, Settings, Stage
+from cinnet.config.presets import make_optimizer, resolve_settings
+from cinnet.solver import run
+from cinnet.training.build import build_network, whole_objective
+from cinnet.view.style import STYLE
 
 RESULTS = Path(__file__).parent / "results"
 FIGURE = Path(__file__).parents[1] / "docs" / "results" / "paper-preset.png"
@@ -51,14 +50,13 @@ REPORT_EVERY = 100
 class Library:
     """The library's network, objective and optimizer, one step at a time."""
 
-    def __init__(self, settings: Settings, network=None):
-        self.network = build_network(PROBLEM, settings) if network is None else network
+    def __init__(self, settings: Settings, network: CinNet):
         (stage,) = settings.stages
-        optimizer = OPTIMIZERS[stage.optimizer](**stage.options)
-        window = Window.of(PROBLEM, settings, ())
-        self._objective = build_objective(PROBLEM, settings, self.network, build_points(PROBLEM, settings), window)
+        optimizer = make_optimizer(stage)
+        self.network = network
+        self._objective = whole_objective(PROBLEM, settings, network)
         self._advance = eqx.filter_jit(optimizer.step)
-        self._state = optimizer.init(self.network)
+        self._state: Any = optimizer.init(network)
 
     @property
     def moments(self):
@@ -71,6 +69,12 @@ class Library:
         return float(info.loss)
 
 
+def initial_network(settings: Settings) -> CinNet:
+    network = build_network(PROBLEM, settings)
+    assert isinstance(network, CinNet)
+    return network
+
+
 def length(one, other) -> float:
     differences = jax.tree.map(lambda a, b: jnp.sum((a - b) ** 2), one, other)
     return float(jnp.sqrt(sum(jax.tree.leaves(differences))))
@@ -78,7 +82,7 @@ def length(one, other) -> float:
 
 def step_by_step(settings: Settings, steps: int) -> tuple[list[float], list[float], list[float]]:
     """The library's losses, and how far the plain loss and the plain step are from them, relative to their sizes."""
-    library, plain_step = Library(settings), jax.jit(adam_step, static_argnums=(4, 5))
+    library, plain_step = Library(settings, initial_network(settings)), jax.jit(adam_step, static_argnums=(4, 5))
     losses, loss_differences, step_differences = [], [], []
     for n in range(1, steps + 1):
         before, moments = parameters_of(library.network.layers), library.moments
@@ -97,7 +101,7 @@ def step_by_step(settings: Settings, steps: int) -> tuple[list[float], list[floa
     return losses, loss_differences, step_differences
 
 
-def nudged(network):
+def nudged(network: CinNet) -> CinNet:
     """The network with every parameter one unit in the last place away, up or down by chance."""
     rng = np.random.default_rng(0)
 
@@ -120,8 +124,8 @@ def main() -> None:
     with jax.enable_x64(True):
         losses, loss_differences, step_differences = step_by_step(settings, steps)
         short = dataclasses.replace(settings, stages=(Stage("adam", min(TRAINER_STEPS, steps) - 1),))
-        records = Trainer(PROBLEM, short).run().records
-        network = build_network(PROBLEM, settings)
+        records = run(PROBLEM, short).records
+        network = initial_network(settings)
         free_steps = min(FREE_STEPS, steps)
         free = train(parameters_of(network.layers), *GRID, free_steps - 1)
         other = Library(settings, nudged(network))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-Layer = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
+Layer = tuple[jax.Array, ...]
 Parameters = list[Layer]
 
 HARMONICS = 10

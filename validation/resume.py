@@ -7,9 +7,8 @@ Exit code 1 if not.
 """
 
 import argparse
-import json
+import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,46 +16,58 @@ from pathlib import Path
 
 import numpy as np
 
-RUN = """
-import sys
-from cinnet.solver import run
-from cinnet.problems import AllenCahn
+from cinnet import AllenCahn, Stage
 from cinnet.config.presets import resolve_settings
-from cinnet.config.settings import Stage
-stages = (Stage("adam", 30, columns=8), Stage("levenberg-marquardt", 60), Stage("soap", 40, horizon=0.5))
-settings = resolve_settings(
-    AllenCahn(), grid=(8, 24), hidden=(8, 8), harmonics=(3,), windows=2, num_mesh_intervals=8, causality="auto",
-    resample_every=7, balance_every=9, stages=stages,
-)
-run(AllenCahn(), settings, folder=sys.argv[1], reference=False, checkpoint_seconds=0.0)
-"""
+from cinnet.overrides import Overrides
+from cinnet.solver import run
+from cinnet.storage.checkpoint import load_checkpoint
+from cinnet.storage.files import StorageError
+from cinnet.storage.run_folder import CHECKPOINT_FILE, METRICS_FILE, load_records
 
 
-def start(folder: Path) -> subprocess.Popen:
-    """A run in a process of its own; compiled programs are kept between processes, so that kills fall into training."""
-    cache = {
-        "JAX_COMPILATION_CACHE_DIR": str(folder.parent / "compiled"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+def train(folder: Path) -> None:
+    """A run in which all that changes the objective happens, and every step is saved."""
+    choices: Overrides = {
+        "stages": (Stage("adam", 30, columns=8), Stage("levenberg-marquardt", 60), Stage("soap", 40, horizon=0.5)),
+        "windows": 2,
+        "causality": "auto",
+        "resample_every": 7,
+        "balance_every": 9,
+        "hidden": (8, 8),
+        "harmonics": (3,),
+        "num_mesh_intervals": 8,
     }
-    return subprocess.Popen([sys.executable, "-c", RUN, str(folder)], env=os.environ | cache)
+    settings = resolve_settings(AllenCahn(), grid=(8, 24), **choices)
+    run(AllenCahn(), settings, folder=folder, checkpoint_seconds=0.0)
 
 
-def final_state(folder: Path) -> tuple[dict[str, bytes], list[dict]]:
-    with np.load(folder / "checkpoint.npz", allow_pickle=False) as file:
+def ended(folder: Path, seconds: float | None = None) -> int | None:
+    """Run in a process of its own, and return its exit code; it is killed after so many seconds and has none then."""
+    process = multiprocessing.get_context("spawn").Process(target=train, args=(folder,))
+    process.start()
+    process.join(seconds)
+    code = process.exitcode
+    if code is None:
+        process.kill()
+        process.join()
+    return code
+
+
+def final_state(folder: Path) -> tuple[dict[str, bytes], list[dict[str, float]]]:
+    """The bytes of all arrays, and the records without their times."""
+    with np.load(folder / CHECKPOINT_FILE, allow_pickle=False) as file:
         arrays = {name: file[name].tobytes() for name in file.files if name != "header"}
-    records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    records = load_records(folder / METRICS_FILE)
     return arrays, [{key: value for key, value in record.items() if key != "seconds"} for record in records]
 
 
 def readable(folder: Path) -> bool:
     """Whether the checkpoint, if there is one, is whole."""
-    from cinnet.storage.checkpoint import CheckpointError, verify_checkpoint
-
-    path = folder / "checkpoint.npz"
+    path = folder / CHECKPOINT_FILE
     try:
         if path.exists():
-            verify_checkpoint(path)
-    except CheckpointError as error:
+            load_checkpoint(path, lambda metadata: {})
+    except StorageError as error:
         print(error)
         return False
     return True
@@ -69,31 +80,26 @@ def main() -> None:
     arguments = parser.parse_args()
     rng = np.random.default_rng(arguments.seed)
     with tempfile.TemporaryDirectory() as scratch:
-        assert start(Path(scratch) / "compile").wait() == 0
-        alone = Path(scratch) / "alone"
-        begin = time.time()
-        assert start(alone).wait() == 0
-        trained = (alone / "metrics.jsonl").stat().st_mtime - begin
+        place = Path(scratch)
+        # Compiled programs are kept between processes, so that kills fall into training.
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(place / "compiled")
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        assert ended(place / "compile") == 0
+        alone, begin = place / "alone", time.time()
+        assert ended(alone) == 0
+        trained = (alone / METRICS_FILE).stat().st_mtime - begin
         expected = final_state(alone)
-        assert final_state(Path(scratch) / "compile") == expected
+        assert final_state(place / "compile") == expected
         print(f"left alone: trained after {trained:.1f} s, {len(expected[1])} records", flush=True)
 
         kills, equal, unreadable, number = 0, 0, 0, 0
         while kills < arguments.kills:
-            folder, number = Path(scratch) / f"killed{number}", number + 1
-            while True:
-                process = start(folder)
-                try:
-                    process.wait(rng.uniform(0.1, 1.1) * trained)
-                    break
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-                    kills += 1
-                    unreadable += not readable(folder)
-                    progress = (folder / "metrics.jsonl").exists() and len(final_state(folder)[1])
-                    print(f"kill {kills}: {progress or 0} records so far", flush=True)
-            same = process.returncode == 0 and final_state(folder) == expected
+            folder, number = place / f"killed{number}", number + 1
+            while (code := ended(folder, rng.uniform(0.1, 1.1) * trained)) is None:
+                kills += 1
+                unreadable += not readable(folder)
+                print(f"kill {kills}: {len(load_records(folder / METRICS_FILE))} records so far", flush=True)
+            same = code == 0 and final_state(folder) == expected
             equal += same
             print(f"run {number} finished: {'identical' if same else 'DIFFERENT'}", flush=True)
     print(f"{kills} kills, {number} runs: {equal} identical, {unreadable} checkpoints unreadable")

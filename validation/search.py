@@ -10,33 +10,31 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import Any
 
-import jax
-
+from cinnet import AllenCahn, Stage
 from cinnet.config.presets import resolve_settings
-from cinnet.config.settings import METHODS, Stage
-from cinnet.problems import AllenCahn
-from cinnet.training import Trainer
+from cinnet.config.settings import METHODS
+from cinnet.overrides import Overrides
+from cinnet.solver import run
 
 RESULTS = Path(__file__).parent / "results" / "search.jsonl"
-ROWS: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {
+ROWS: dict[str, tuple[tuple[int, int], Overrides]] = {
     "(10, 64)": ((10, 64), {}),
     "(20, 128)": ((20, 128), {}),
     "(20, 256), omega 1": ((20, 256), {"initial_weight": 1.0}),
 }
 
 
-def _constant(**steps_of_rate: int) -> dict[str, Any]:
+def _constant(**steps_of_rate: int) -> Overrides:
     rates = {"high": 3e-3, "middle": 1e-3, "low": 3e-4}
     return {"stages": tuple(Stage("soap", n, {"learning_rate": rates[name]}) for name, n in steps_of_rate.items())}
 
 
-def _cosine(steps: int, learning_rate: float = 3e-3, **options: Any) -> dict[str, Any]:
+def _cosine(steps: int, learning_rate: float = 3e-3, **options: float) -> Overrides:
     return {"stages": (Stage("soap", steps, {"learning_rate": learning_rate, "decay_steps": steps, **options}),)}
 
 
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: dict[str, Overrides] = {
     "steps 5000, three rates": _constant(high=3000, middle=1000, low=1000),
     "cosine 5000": _cosine(5000),
     "cosine 5000, rate 1e-2": _cosine(5000, 1e-2),
@@ -70,9 +68,8 @@ def try_one(row: str, name: str, method: str, seed: int) -> None:
     grid, overrides = ROWS[row]
     settings = resolve_settings(problem, method, "whole", seed, grid, **(overrides | SETTINGS[name]))
     start = time.perf_counter()
-    with jax.enable_x64(True):
-        records = Trainer(problem, settings).run().records
-    last = {name: records[-1][name] for name in ("loss", "residual", "initial", "held_out_residual")}
+    final = run(problem, settings).result.final
+    last = {name: final[name] for name in ("loss", "residual", "initial", "held_out_residual")}
     seconds = round(time.perf_counter() - start, 1)
     content = {"row": row, "settings": name, "method": method, "seed": seed, **last, "seconds": seconds}
     with RESULTS.open("a") as file:

@@ -9,18 +9,16 @@ table is printed and written to validation/results/verdicts.json; the script fai
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from gallery import forward_example
+from studies import example, problem_of
 
-import cinnet
-from cinnet.assess.error_estimate import error_estimate
-from cinnet.assess.verdict import Accuracy, Facts, Verdict, judge, recent_decrease, trained_residual
-from cinnet.config.settings import Stage
+from cinnet import PROBLEMS, EvolutionProblem, Stage, solve
+from cinnet.assess.verdict import Accuracy
+from cinnet.overrides import Overrides
 
 RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 BAD = 5e-2
-TOO_SMALL = {"hidden": (2,), "harmonics": (1,), "windows": 1}
+TOO_SMALL: Overrides = {"hidden": (2,), "harmonics": (1,), "windows": 1}
 FEW_STEPS = (Stage("levenberg-marquardt", 5),)
 
 
@@ -32,7 +30,7 @@ class Trial:
     grid: tuple[int, int]
     flaw: str = ""
     method: str = "ci-pinn"
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Overrides = field(default_factory=Overrides)
 
 
 TRIALS = [
@@ -59,34 +57,16 @@ TRIALS = [
 ]
 
 
-def problem_named(name: str) -> cinnet.EvolutionProblem:
-    return cinnet.PROBLEMS[name]() if name in cinnet.PROBLEMS else forward_example(name)[1]()
-
-
-def judged_by_residual(solution: cinnet.Solution) -> tuple[Verdict, float | None]:
-    """The verdict on a solution without its reference, and the estimated error."""
-    estimate = error_estimate(solution.problem, solution.network, solution.settings.num_times)
-    facts = Facts(
-        # How training ended changes the words, never the accuracy.
-        status="completed",
-        estimate=estimate,
-        trained_residual=trained_residual(solution.records),
-        held_out_residual=solution.result["held_out_residual"],
-        recent_decrease=recent_decrease(solution.records),
-        steps=solution.result["steps"],
-        windows=solution.settings.windows,
-        finished_windows=solution.settings.windows,
-        dtype=str(solution.network.dtype),
-    )
-    return judge(facts), None if estimate is None else estimate.overall
+def problem_named(name: str) -> EvolutionProblem:
+    return PROBLEMS[name]() if name in PROBLEMS else problem_of(example(name))()
 
 
 def main() -> None:
     rows, verdicts = [], []
     for trial in TRIALS:
-        problem = problem_named(trial.name)
-        solution = cinnet.solve(problem, trial.method, grid=trial.grid, reference=False, **trial.settings)
-        verdict, estimated = judged_by_residual(solution)
+        solution = solve(problem_named(trial.name), trial.method, grid=trial.grid, **trial.settings)
+        verdict = solution.assess(reference=False).verdict
+        estimated = solution.result.estimated_error
         row = {
             "problem": trial.name,
             "grid": trial.grid,
