@@ -6,25 +6,30 @@ Import, symmetry, compilation and the first step are included; no reference solu
 """
 
 import argparse
-import subprocess
-import sys
+import multiprocessing
+import os
 import time
 
+from cinnet import solve
+
 PROBLEMS = ("allen-cahn", "kdv", "cahn-hilliard", "allen-cahn-2d")
-UNTIL_FIRST_RECORD = """
-import os, sys
-from cinnet.solver import solve
-solve(sys.argv[1], watch=lambda record: os._exit(42))
-"""
+AT_FIRST_RECORD = 42
+
+
+def train_until_first_record(name: str) -> None:
+    solve(name, callbacks=(lambda view: os._exit(AT_FIRST_RECORD),))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=PROBLEMS)
+    fresh = multiprocessing.get_context("spawn")
     for name in parser.parse_args().problems:
+        process = fresh.Process(target=train_until_first_record, args=(name,))
         start = time.perf_counter()
-        finished = subprocess.run([sys.executable, "-c", UNTIL_FIRST_RECORD, name], check=False)
-        assert finished.returncode == 42, f"{name} ended before its first record"
+        process.start()
+        process.join()
+        assert process.exitcode == AT_FIRST_RECORD, f"{name} ended before its first record"
         print(f"{name:14} {time.perf_counter() - start:5.1f} s", flush=True)
 
 

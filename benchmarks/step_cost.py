@@ -19,6 +19,7 @@ import numpy as np
 from cinnet import PROBLEMS, CinNet, Objective, TrainingPoints, latin_hypercube, uniform_grid
 from cinnet.derivatives import NestedEngine
 from cinnet.embeddings import default_harmonics
+from cinnet.machine import gemm_seconds
 from cinnet.training.forecast import matmul_flops
 
 GRIDS = {"allen-cahn": (20, 256), "kdv": (20, 256), "cahn-hilliard": (40, 256), "allen-cahn-2d": (20, 1024)}
@@ -37,8 +38,7 @@ def seconds(function, *arguments, repeats: int = 3) -> float:
 
 def gemm_rate() -> float:
     """FLOP/s of a 4096^3 float32 GEMM."""
-    matrix = jnp.ones((4096, 4096), jnp.float32)
-    return 2 * 4096**3 / seconds(jax.jit(jnp.matmul), matrix, matrix)
+    return 2 * 4096**3 / gemm_seconds()
 
 
 class GradOfGrad(NestedEngine):
@@ -59,7 +59,7 @@ class GradOfGrad(NestedEngine):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", nargs="+", default=list(GRIDS), choices=list(GRIDS))
     parser.add_argument("--memory-limit", type=int, default=None, help="bytes of intermediate values held at once")
     options = parser.parse_args()

@@ -9,19 +9,17 @@ validation/accuracy.py; others are made there.
 """
 
 import argparse
-import json
 from pathlib import Path
 
-import equinox as eqx
 import jax
 from step_cost import seconds
 
-from cinnet import PROBLEMS
+from cinnet import PROBLEMS, Solution, load
 from cinnet.config.presets import resolve_settings
-from cinnet.optimizers import OPTIMIZERS
-from cinnet.solver import gemm_seconds, run
+from cinnet.machine import gemm_seconds
+from cinnet.solver import run
 from cinnet.storage.run_folder import RESULT_FILE, run_name
-from cinnet.training.build import Window, build_network, build_objective, build_points
+from cinnet.training import Trainer
 
 PAPER_STEPS = 300_000
 PAPER_ERRORS = {"allen-cahn": 1.94e-3, "kdv": 7.81e-3, "cahn-hilliard": 6.06e-3, "allen-cahn-2d": 5.09e-3}
@@ -30,12 +28,18 @@ PAPER_ERRORS = {"allen-cahn": 1.94e-3, "kdv": 7.81e-3, "cahn-hilliard": 6.06e-3,
 def paper_step_seconds(name: str) -> float:
     """The time of one Adam step of the paper's recipe on its grid."""
     problem = PROBLEMS[name]()
-    settings = resolve_settings(problem, "ci-pinn", "paper")
-    network, points = build_network(problem, settings), build_points(problem, settings)
-    objective = build_objective(problem, settings, network, points, Window.of(problem, settings, ()))
-    optimizer = OPTIMIZERS["adam"]()
-    step = eqx.filter_jit(optimizer.step)
-    return seconds(step, objective, network, optimizer.init(network), repeats=3)
+    with jax.enable_x64(True):
+        return seconds(Trainer(problem, resolve_settings(problem, preset="paper")).stepper.step)
+
+
+def fast_run(name: str, seed: int, runs: Path) -> Solution:
+    """The run of preset `fast` that a folder has, or a new one."""
+    problem = PROBLEMS[name]()
+    settings = resolve_settings(problem, seed=seed)
+    folder = runs / run_name(name, settings)
+    if (folder / RESULT_FILE).exists():
+        return load(folder)
+    return run(problem, settings, folder=folder, notes={"gemm_seconds": gemm_seconds()})
 
 
 def main() -> None:
@@ -47,18 +51,13 @@ def main() -> None:
     print("times in units of one 4096^3 float32 GEMM")
     print(f"{'problem':14} {'error':>10} {'paper':>9} {'time':>10} {'its step':>9} {'x 300000':>12} {'ratio':>7}")
     for name in arguments.problems:
-        problem = PROBLEMS[name]()
-        settings = resolve_settings(problem, seed=arguments.seed)
-        folder = arguments.runs / run_name(name, settings)
-        finished = folder / RESULT_FILE
-        result = json.loads(finished.read_text()) if finished.exists() else run(problem, settings, folder=folder).result
-        ours = result["wall_seconds"] / result["gemm_seconds"]
-        with jax.enable_x64(True):
-            step = paper_step_seconds(name) / gemm_seconds()
-        reached = result["relative_l2_error"] <= PAPER_ERRORS[name]
-        ratio = f"{PAPER_STEPS * step / ours:6.0f}x" if reached else "missed"
+        solution = fast_run(name, arguments.seed, arguments.runs)
+        error, result = solution.relative_error(), solution.result
+        ours = result.wall_seconds / result.notes["gemm_seconds"]
+        step = paper_step_seconds(name) / gemm_seconds()
+        ratio = f"{PAPER_STEPS * step / ours:6.0f}x" if error <= PAPER_ERRORS[name] else "missed"
         print(
-            f"{name:14} {result['relative_l2_error']:10.2e} {PAPER_ERRORS[name]:9.2e} {ours:10.0f} {step:9.2f} "
+            f"{name:14} {error:10.2e} {PAPER_ERRORS[name]:9.2e} {ours:10.0f} {step:9.2f} "
             f"{PAPER_STEPS * step:12.0f} {ratio:>7}",
             flush=True,
         )
