@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import cinnet
+from cinnet.overrides import Overrides
 
 GRID = (160, 64)
-SETTINGS = {"windows": 16}  # ten times in each: with five the networks wiggle between them
+SETTINGS: Overrides = {"windows": 16}  # ten times in each: with five the networks wiggle between them
 
 
 class Advection(cinnet.EvolutionProblem):

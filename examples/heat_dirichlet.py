@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import cinnet
+from cinnet.overrides import Overrides
 
 GRID = (20, 32)
-SETTINGS = {"exact_boundary": True}
+SETTINGS: Overrides = {"exact_boundary": True}
 
 
 class Heat(cinnet.EvolutionProblem):

@@ -16,7 +16,7 @@ MODES = ((1, 1.0), (2, 0.5))
 class Rod(cinnet.EvolutionProblem):
     """u_t - k u_xx = s(x) on [0, 1] x [0, 1], u = 0 at both ends and at the start."""
 
-    source: cinnet.UnknownField
+    source: cinnet.Parameter
 
     space = cinnet.Bounded(0.0, 1.0)
     boundary = (cinnet.dirichlet("x"),)
@@ -41,12 +41,12 @@ def problem(seed: int = 0, count: int = 200, noise: float = 0.01) -> Rod:
     random = np.random.default_rng(seed)
     t, x = random.uniform(0, 1, (2, count))
     values = true_temperature(t, x)
-    noisy = values + noise * values.std() * random.standard_normal(count)
+    noisy = values + noise * np.std(values) * random.standard_normal(count)
     return Rod(cinnet.UnknownField(0.0, order=6), observations=cinnet.Observations(t, x, noisy))
 
 
 if __name__ == "__main__":
     solution = cinnet.solve(problem(), grid=GRID)
     x = jnp.linspace(0, 1, 101)
-    found, truth = solution.known_problem.source.on(x[:, None]), true_source(np.asarray(x))
+    found, truth = solution.known_problem.parameters["source"].on(x[:, None]), true_source(np.asarray(x))
     print(f"source: relative L2 error {np.linalg.norm(found - truth) / np.linalg.norm(truth):.1e}")

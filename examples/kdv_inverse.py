@@ -6,12 +6,11 @@ python examples/kdv_inverse.py
 import numpy as np
 
 import cinnet
-from cinnet.config.settings import Stage
 
 GRID = (20, 256)
 # From the whole interval at once the first guess is too far from the late data; the horizon grows towards them.
 PARTS = {0.4: 40, 0.7: 40, 1.0: 100}
-STAGES = tuple(Stage("levenberg-marquardt", steps, horizon=part) for part, steps in PARTS.items())
+STAGES = tuple(cinnet.Stage("levenberg-marquardt", steps, horizon=part) for part, steps in PARTS.items())
 TRUTH = cinnet.KortewegDeVries()
 
 

@@ -7,9 +7,10 @@ cinnet solve examples/wave.py:Wave --grid 20 32
 import jax.numpy as jnp
 
 import cinnet
+from cinnet.overrides import Overrides
 
 GRID = (40, 32)
-SETTINGS = {"exact_boundary": True}
+SETTINGS: Overrides = {"exact_boundary": True}
 
 
 class Wave(cinnet.EvolutionProblem):
