@@ -52,6 +52,11 @@ class RunResult:
     def is_assessed(self) -> bool:
         return self.verdict is not None
 
+    @property
+    def can_be_resumed(self) -> bool:
+        """Whether training would go on; windows that were closed when their share of the time was used stay closed."""
+        return self.outcomes[-1] in ("interrupted", "time-limit")
+
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 

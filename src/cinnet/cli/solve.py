@@ -230,11 +230,11 @@ def _show(solution, folder: Path, problem: str, has_report: bool) -> None:
             click.echo(f"{name}: {one}")
         click.echo(f"report:  {folder / REPORT_FILE}  (open it in a browser)\nfigures: {folder}/*.png and *.pdf")
     own = f" --problem {problem}" if ":" in problem else ""
-    click.echo(f"next:    {_next_command(solution.problem, folder, result.status)}{own}")
+    click.echo(f"next:    {_next_command(solution.problem, folder, result.can_be_resumed)}{own}")
 
 
-def _next_command(equation, folder: Path, status: str) -> str:
-    if status in ("interrupted", "time-limit"):
+def _next_command(equation, folder: Path, can_be_resumed: bool) -> str:
+    if can_be_resumed:
         return f"cinnet resume {folder}"
     interval, box = equation.interval, equation.box
     places = "".join(f" --{axis}={one.lower}:{one.upper}:5" for axis, one in zip(box.names, box.axes, strict=True))
