@@ -81,7 +81,7 @@ def test_a_killed_sweep_loses_no_run_and_repeats_none(serial, tmp_path):
 
     def finished() -> dict[str, int]:
         paths = {run.name: tmp_path / run.name / "result.json" for run in runs}
-        return {name: path.stat().st_mtime_ns for name, path in paths.items() if path.exists()}
+        return {name: path.stat().st_mtime_ns for name, path in paths.items() if read_result(path.parent) is not None}
 
     sweep = start_sweep(5, tmp_path, "processes")
     deadline = time.monotonic() + 300

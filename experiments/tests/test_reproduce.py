@@ -123,7 +123,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(monkeypatch):
 
 def test_the_live_table_shows_done_running_left_and_failed(tmp_path):
     for name, file, content in (
-        ("a", "result.json", {"status": "stalled", "relative_l2_error": 0.25, "wall_seconds": 3.0}),
+        ("a", "result.json", {"status": "stalled", "relative_l2_error": 0.25, "wall_seconds": 3.0, "verdict": ""}),
         ("b", "progress.json", {"step": 7, "seconds": 1.0, "loss": 0.5, "held_out_residual": 0.1}),
     ):
         (tmp_path / name).mkdir()

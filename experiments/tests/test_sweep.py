@@ -37,6 +37,8 @@ OTHER_VALUES = {
     "causality": 3.0,
     "stages": (Stage("levenberg-marquardt", 100, {"max_tries": 3}),),
     "resample_every": 5,
+    "strategies": [{"kind": "GrowingHorizon", "options": {}}],
+    "extra_terms": [{"kind": "ExtraTerm", "options": {"name": "mass"}}],
     "balance_every": 5,
     "quadrature": "left-rectangle",
     "gate": "fixed",
@@ -118,7 +120,7 @@ def test_a_finished_run_is_not_repeated_and_an_interrupted_one_goes_on(tmp_path)
     assert not (folder / "progress.json").exists()
 
     before = numbers([run], tmp_path)
-    (folder / "result.json").write_bytes(content.replace(b'"status": "out-of-budget"', b'"status": "interrupted"'))
+    (folder / "result.json").write_bytes(content.replace(b'"status": "completed"', b'"status": "interrupted"'))
     assert runs_to_do([run], tmp_path) == [run]
     perform(run.to_json(), str(tmp_path))
     assert numbers([run], tmp_path) == before
