@@ -120,10 +120,19 @@ def test_settings_files_are_understood(page, text, tmp_path):
     path.write_text(text)
     choices = _read_toml(path)
     choices.pop("budget", None)
-    _resolve(cinnet.KortewegDeVries(), choices, None, None)
+    _resolve(cinnet.KortewegDeVries(), choices, {})
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "bash")], ids=name)
 def test_files_named_in_commands_exist(page):
     named = re.findall(r"\b((?:examples|benchmarks|validation)/\w+\.py)", page.read_text())
     assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
+def test_every_extension_point_has_a_short_example_that_the_guide_names():
+    guide = (ROOT / "docs" / "guide" / "extend.md").read_text()
+    examples = sorted((ROOT / "examples" / "extend").glob("*.py"))
+    assert len(examples) == 7
+    for example in examples:
+        assert f"`{example.name}`" in guide
+        assert len(example.read_text().splitlines()) <= 40
