@@ -32,4 +32,4 @@ class Advection(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(Advection(), grid=GRID, **SETTINGS))
+    print(cinnet.solve(Advection(), grid=GRID, **SETTINGS).verdict)

@@ -31,7 +31,7 @@ class Burgers(cinnet.EvolutionProblem):
 
 if __name__ == "__main__":
     solution = cinnet.solve(Burgers(), grid=GRID)
-    print(solution)
+    print(solution.verdict)
     print(f"u(0.5, 0.25) = {solution(0.5, 0.25):.5f}, slope at the layer: {solution.derivative('x', 1.0, 0.0):.3f}")
     momentum = solution.invariants()["momentum"]
     print(f"momentum stays within {abs(momentum).max():.1e} of zero")

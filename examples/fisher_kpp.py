@@ -30,7 +30,7 @@ class FisherKPP(cinnet.EvolutionProblem):
 if __name__ == "__main__":
     problem = FisherKPP()
     solution = cinnet.solve(problem, grid=GRID)
-    print(solution)
+    print(solution.verdict)
     for time, error in zip(*solution.error_over_time(), strict=True):
         if time in (0.0, 1.0, 2.0):
             print(f"t = {time:.1f}: relative L2 error {error:.1e}, u(t, 0) = {solution(time, 0.0):.4f}")

@@ -33,4 +33,4 @@ class GrayScott(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(GrayScott(), grid=GRID))
+    print(cinnet.solve(GrayScott(), grid=GRID).verdict)

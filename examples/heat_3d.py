@@ -31,4 +31,4 @@ class Heat3D(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(Heat3D(), grid=GRID))
+    print(cinnet.solve(Heat3D(), grid=GRID).verdict)

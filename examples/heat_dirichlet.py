@@ -36,6 +36,6 @@ class Heat(cinnet.EvolutionProblem):
 
 if __name__ == "__main__":
     solution = cinnet.solve(Heat(), grid=GRID, **SETTINGS)
-    print(solution)
+    print(solution.verdict)
     ends = solution(np.linspace(0, 1, 51)[:, None], np.array([0.0, 1.0]))
     print(f"largest |u| at the ends: {abs(ends).max():.1e}")

@@ -33,4 +33,4 @@ class InsulatedRod(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(InsulatedRod(), grid=GRID))
+    print(cinnet.solve(InsulatedRod(), grid=GRID).verdict)

@@ -26,4 +26,4 @@ class KuramotoSivashinsky(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(KuramotoSivashinsky(), grid=GRID))
+    print(cinnet.solve(KuramotoSivashinsky(), grid=GRID).verdict)

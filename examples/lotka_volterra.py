@@ -24,4 +24,4 @@ class LotkaVolterra(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(LotkaVolterra(), grid=GRID))
+    print(cinnet.solve(LotkaVolterra(), grid=GRID).verdict)

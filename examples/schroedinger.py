@@ -33,5 +33,5 @@ class Schroedinger(cinnet.EvolutionProblem):
 
 if __name__ == "__main__":
     solution = cinnet.solve(Schroedinger(), grid=GRID)
-    print(solution)
+    print(solution.verdict)
     print(f"psi(2, 2) = {solution(2.0, 2.0):.4f}")

@@ -30,4 +30,4 @@ class ShallowWater(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(ShallowWater(), grid=GRID))
+    print(cinnet.solve(ShallowWater(), grid=GRID).verdict)

@@ -28,4 +28,4 @@ class SwiftHohenberg(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(SwiftHohenberg(), grid=GRID))
+    print(cinnet.solve(SwiftHohenberg(), grid=GRID).verdict)

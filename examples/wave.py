@@ -34,4 +34,4 @@ class Wave(cinnet.EvolutionProblem):
 
 
 if __name__ == "__main__":
-    print(cinnet.solve(Wave(), grid=GRID, **SETTINGS))
+    print(cinnet.solve(Wave(), grid=GRID, **SETTINGS).verdict)
