@@ -15,6 +15,7 @@ from cinnet.optimizers import LevenbergMarquardt
 from cinnet.problems import AllenCahn
 from cinnet.training import Budget, Trainer, stop_when
 from cinnet.training.points import build_points, chosen_columns, held_out_points
+from cinnet.training.stepper import Stepper
 from cinnet.training.windows import Window
 
 PROBLEM = AllenCahn()
@@ -164,27 +165,49 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
     assert_identical(again.network, first.network)
 
 
-def test_windows_without_time_stay_open(tmp_path):
-    """They once got one step each and were frozen."""
+@pytest.fixture
+def slow_steps(monkeypatch):
+    """A clock on which a step takes ten seconds and all else no time."""
+    now, step = [0.0], Stepper.step
+
+    def slow_step(stepper):
+        now[0] += 10.0
+        return step(stepper)
+
+    monkeypatch.setattr(Stepper, "step", slow_step)
+    monkeypatch.setattr("cinnet.training.budget.time.perf_counter", lambda: now[0])
+
+
+def test_windows_without_time_stay_open(tmp_path, slow_steps):
+    """They once got one step each and were frozen: 53 steps in the end where 160 were planned."""
     settings = tiny(windows=3)
-    stopped = Trainer(PROBLEM, settings, tmp_path).run(Budget(seconds=1e-9))
-    assert (stopped.status, stopped.steps) == ("time-limit", 0)
-    begun = Trainer(PROBLEM, settings, tmp_path, [interrupt_at(5)]).run()
-    assert begun.steps == 5
-    stopped = Trainer(PROBLEM, settings, tmp_path).run(Budget(seconds=1e-9))
-    assert (stopped.status, stopped.steps) == ("time-limit", 5)
+    Trainer(PROBLEM, settings, tmp_path, [interrupt_at(5)]).run()
+    for seconds, steps in ((1e-9, 5), (55.0, 6), (75.0, 8)):
+        stopped = Trainer(PROBLEM, settings, tmp_path).run(Budget(seconds=seconds))
+        assert (stopped.status, stopped.steps) == ("time-limit", steps)
     whole = Trainer(PROBLEM, settings, tmp_path).run()
     assert (whole.status, whole.steps, whole.outcomes) == ("completed", 24, ("completed",) * 3)
 
 
-def test_a_window_is_closed_for_lack_of_time_only_after_a_fair_part_of_its_steps(monkeypatch):
-    """Every step takes ten seconds on this clock; two windows share 100."""
-    trainer = Trainer(PROBLEM, tiny(windows=2, stages=(Stage("levenberg-marquardt", 40),)))
-    monkeypatch.setattr("cinnet.training.budget.Stopwatch.seconds", property(lambda self: 10.0 * trainer.position.step))
+@pytest.mark.parametrize(
+    ("seconds", "steps", "all_steps", "outcomes"),
+    [(205.0, 21, 51, ("time-limit", "completed")), (65.0, 7, 80, ("completed", "completed"))],
+)
+def test_a_window_is_closed_only_if_its_share_was_enough_for_a_quarter_of_its_steps(
+    tmp_path, slow_steps, seconds, steps, all_steps, outcomes
+):
+    settings = tiny(windows=2, stages=(Stage("adam", 40),))
+    stopped = Trainer(PROBLEM, settings, tmp_path).run(Budget(seconds=seconds))
+    assert (stopped.status, stopped.steps) == ("time-limit", steps)
+    whole = Trainer(PROBLEM, settings, tmp_path).run()
+    assert (whole.steps, whole.outcomes) == (all_steps, outcomes)
+
+
+def test_windows_share_the_time_of_a_run_that_is_only_ended_by_it(slow_steps, monkeypatch):
+    monkeypatch.setattr(cinnet.Adam, "record_every", 1)
+    trainer = Trainer(PROBLEM, tiny(windows=2, stages=(Stage("adam", 1_000_000),)))
     outcome = trainer.run(Budget(seconds=205.0))
-    assert (outcome.status, outcome.outcomes) == ("time-limit", ("time-limit", "time-limit"))
-    assert 10 <= max(r["step"] for r in outcome.records if r["window"] == 0) <= 11
-    assert outcome.steps == 21
+    assert (outcome.steps, outcome.outcomes) == (21, ("time-limit", "time-limit"))
 
 
 def test_measuring_errors_does_not_count_as_training():

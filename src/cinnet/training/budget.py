@@ -25,6 +25,14 @@ class Budget:
         return budget if isinstance(budget, Budget) else cls(seconds=float(budget))
 
 
+@dataclass(frozen=True)
+class Share:
+    """What a window may take of a budget: until when, and since which step."""
+
+    deadline: float
+    first_step: int
+
+
 class Stopwatch:
     """Seconds that training has taken, those of earlier processes included."""
 

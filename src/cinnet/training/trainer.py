@@ -18,7 +18,7 @@ from ..optimizers import StepInfo
 from ..problems.base import EvolutionProblem
 from ..storage.checkpoint import load_newest, save_checkpoint
 from ..storage.run_folder import CHECKPOINT_FILE, METRICS_FILE, load_records, save_records
-from .budget import Budget, Stopwatch
+from .budget import Budget, Share, Stopwatch
 from .build import build_network
 from .callbacks import Callback, TrainingView
 from .interrupts import stop_requests
@@ -30,7 +30,7 @@ from .stepper import Stepper, assembled, loss_of
 from .strategies import build_strategies
 
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
-_LEAST_SHARE = 0.25  # of its steps, before a window may be closed because its share of the time is used up
+_LEAST_SHARE, _LEAST_RECORDS = 0.25, 10  # of the steps of a window, before it may be closed for lack of time
 ENDS = ("converged", "stalled", "completed", "time-limit")  # how a window can end, from best to worst
 
 
@@ -112,10 +112,10 @@ class Trainer:
 
     def _run_phases(self, budget: Budget) -> str:
         """Phase after phase; what had no time stays open, so that a later run goes on with it."""
-        deadline = self._deadline(budget)
+        share = self._share(budget)
         while self._watch.seconds < budget.seconds:
             self._move(made_by=merged(self.position.made_by, provenance()))
-            status = self._run_phase(budget, deadline)
+            status = self._run_phase(budget, share)
             if status not in ENDS or (status == "time-limit" and self._watch.seconds >= budget.seconds):
                 return status
             following = self._following(status)
@@ -124,7 +124,7 @@ class Trainer:
                 self._move(status=worst, last_outcome=status)
                 return self.position.status
             if self._go_to(following, status):
-                deadline = self._deadline(budget)
+                share = self._share(budget)
         return "time-limit"
 
     def _following(self, status: str) -> int | None:
@@ -148,18 +148,25 @@ class Trainer:
             self.stepper = self._enter(best, solved, previous)
         return is_new_window
 
-    def _deadline(self, budget: Budget) -> float:
-        """When the present window has used its share of the time that is left."""
-        left = self.phases[-1].window - self._phase.window + 1
-        return self._watch.seconds + (budget.seconds - self._watch.seconds) / left
+    def _share(self, budget: Budget) -> Share:
+        """An equal part for the present window of the time that is left."""
+        windows = self.phases[-1].window - self._phase.window + 1
+        used = self._watch.seconds
+        return Share(used + (budget.seconds - used) / windows, self.position.step)
 
-    def _had_fair_share(self) -> bool:
-        """Whether the present window made enough of its steps to be closed."""
-        numbered = [(i, phase) for i, phase in enumerate(self.phases) if phase.window == self._phase.window]
-        done = self.position.phase_step + sum(phase.steps for i, phase in numbered if i < self.position.phase)
-        return done >= _LEAST_SHARE * sum(phase.steps for _, phase in numbered)
+    def _is_used(self, share: Share) -> bool:
+        """Whether the present window may be closed: its time is used, and it was enough for some of its steps.
 
-    def _run_phase(self, budget: Budget, deadline: float) -> str:
+        If it was not, it would not be enough for the windows after it either.
+        """
+        least = sum(
+            min(_LEAST_SHARE * phase.steps, _LEAST_RECORDS * phase.optimizer.record_every)
+            for phase in self.phases
+            if phase.window == self._phase.window
+        )
+        return self.position.step - share.first_step >= least and self._watch.seconds >= share.deadline
+
+    def _run_phase(self, budget: Budget, share: Share) -> str:
         stepper, begin = self.stepper, self.position.step - self.position.phase_step
         stalls = StallDetector(stepper.optimizer.stall_steps, begin, self.records)
         held_out = stepper.held_out_objective(self.held_out)
@@ -174,13 +181,13 @@ class Trainer:
             if asked_to_stop:
                 status = "converged" if self._phase.window == self.phases[-1].window else "interrupted"
             else:
-                status = self._reason_to_stop(info, stalls, budget, deadline)
+                status = self._reason_to_stop(info, stalls, budget, share)
             if time.perf_counter() - self._saved > self.checkpoint_seconds:
                 self._save()
         stepper.judge()
         return status
 
-    def _reason_to_stop(self, info: StepInfo, stalls: StallDetector, budget: Budget, deadline: float) -> str:
+    def _reason_to_stop(self, info: StepInfo, stalls: StallDetector, budget: Budget, share: Share) -> str:
         """Why the phase ends now, or nothing."""
         if float(info.loss) <= budget.target_loss:
             return "converged"
@@ -189,8 +196,7 @@ class Trainer:
             return "stalled"
         if self._stop_requested():
             return "interrupted"
-        used = self._watch.seconds
-        if used >= budget.seconds or (used >= deadline and self._had_fair_share()):
+        if self._watch.seconds >= budget.seconds or self._is_used(share):
             return "time-limit"
         return "completed" if self.position.phase_step >= self._phase.steps else ""
 
