@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Inexact
 from matplotlib.figure import Figure
 
 from .assess.assessment import Assessment, assess
@@ -122,11 +122,11 @@ class Solution:
         known = "" if error is None else f", relative L2 error {error:.2e}"
         return f"Solution({self.problem.name}, {self.settings.method}, {self.status}{known})"
 
-    def __call__(self, t, *coordinates) -> Float[np.ndarray, "..."]:
+    def __call__(self, t, *coordinates) -> Inexact[np.ndarray, "..."]:
         """u at arrays of t and x (and y, z) that broadcast against each other."""
         return self.derivative("", t, *coordinates)
 
-    def derivative(self, name: str, t, *coordinates) -> Float[np.ndarray, "..."]:
+    def derivative(self, name: str, t, *coordinates) -> Inexact[np.ndarray, "..."]:
         """A derivative by name at arrays of points: `solution.derivative("txx", t, x)`."""
         dimension = self.problem.box.dimension
         if len(coordinates) != dimension:

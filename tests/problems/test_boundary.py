@@ -34,11 +34,11 @@ class Rod(EvolutionProblem):
 
 
 class CooledRod(Rod):
-    """The same function, if its upper end loses heat at the rate 2 times its temperature."""
+    """The same function by a condition of which both factors may be unknown."""
 
     @property
     def boundary(self):
-        return neumann("x", "lower"), robin("x", "upper", lambda t, x: 4 + 4 * t, a=self.rate)
+        return neumann("x", "lower"), robin("x", "upper", lambda t, x: 4 + 4 * t, a=self.rate, b=self.rate / 2)
 
 
 def small_network(problem, interval=None):

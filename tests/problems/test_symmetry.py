@@ -2,11 +2,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from cinnet.config.presets import resolve_settings
 from cinnet.domains import Bounded, Box, Periodic
 from cinnet.problems import PROBLEMS
 from cinnet.problems.base import EvolutionProblem
 from cinnet.problems.symmetry import find_symmetry
 from cinnet.symmetry import Symmetry
+from cinnet.training.build import build_network
 
 
 def heat(initial_value, box, source=lambda *x: 0.0):
@@ -87,6 +89,13 @@ def test_narrow_features_are_seen(problem, expected):
     assert find_symmetry(problem) == expected
 
 
+def test_a_spike_inside_a_feature_is_seen():
+    """Between the points of any grid: only the cells where something varies are searched that closely."""
+    even = lambda x: bump(1e-3, 0.4)(x) + bump(1e-3, -0.4)(x)  # noqa: E731
+    assert find_symmetry(heat(even, SYMMETRIC)).even == (True,)
+    assert find_symmetry(heat(lambda x: even(x) + bump(1e-5, 0.4)(x), SYMMETRIC)).even == (False,)
+
+
 class Mixture(EvolutionProblem):
     """Components of very different size, of which the small one is not even."""
 
@@ -141,6 +150,13 @@ def test_given_points_and_their_images_are_tried(point):
     problem = heat(lambda x: cosine(x) + bump(1e-9, 0.4)(x), LINE)
     assert find_symmetry(problem).even == (True,)
     assert find_symmetry(problem, np.array([[0.1], [point]])).even == (False,)
+
+
+def test_a_network_has_no_symmetry_that_its_training_columns_have_not():
+    problem = heat(lambda x: cosine(x) + bump(1e-9, 0.4)(x), LINE)
+    for columns, even in ((5, False), (6, True)):  # 0.4 is one of five points, and not of six
+        settings = resolve_settings(problem, grid=(2, columns), hidden=(3,), windows=1)
+        assert build_network(problem, settings).symmetry.even == (even,)
 
 
 def test_images_of_a_point_have_one_representative():
