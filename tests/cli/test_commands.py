@@ -12,7 +12,8 @@ from click.testing import CliRunner
 import cinnet
 from cinnet.cli import main
 from cinnet.cli.common import PROBLEM_SUMMARIES
-from cinnet.problems import PROBLEMS
+from cinnet.config.presets import resolve_settings
+from cinnet.problems import PROBLEMS, KortewegDeVries
 
 OWN_PROBLEM = """
 import jax.numpy as jnp
@@ -30,6 +31,18 @@ class Heat(cinnet.EvolutionProblem):
 
     def initial(self, x):
         return jnp.sin(jnp.pi * x)
+
+class Vortices(cinnet.EvolutionProblem):
+    # The streamfunction psi has no time derivative.
+    space = cinnet.Periodic(0.0, 1.0)
+    components = ("psi", "w")
+
+    def residual(self, psi, w, t, x):
+        return psi.laplacian + w, w.t + psi.x - 0.1 * w.xx
+
+    def initial(self, x):
+        wave = jnp.cos(2 * jnp.pi * x)
+        return wave, 4 * jnp.pi**2 * wave
 
 class Broken(cinnet.EvolutionProblem):
     space = cinnet.Periodic(0.0, 1.0)
@@ -95,6 +108,26 @@ def test_a_problem_of_ones_own_is_solved_drawn_and_resumed(places):
     again = invoke("resume", places / "run", "--problem", f"{places}/heat.py:Heat", "--json")
     assert again.exit_code == 0, again.output
     assert json.loads(again.output)["problem"] == "Heat"
+
+
+def test_a_problem_with_a_constraint_is_solved_and_judged_without_a_reference(places, tmp_path):
+    """It was once refused, because no reference can be computed."""
+    flags = [*SMALL, "--harmonics", "1", "--output", tmp_path / "run", "--json"]
+    result = invoke("solve", f"{places}/heat.py:Vortices", *flags)
+    assert result.exit_code == 0, result.output
+    verdict = json.loads(result.stdout)["verdict"]
+    assert "estimated relative L2 error" in verdict
+    assert "The equation determines psi only up to a constant" in verdict
+    assert "There is no reference: problem Vortices" in verdict
+
+
+def test_assessment_can_be_switched_off(places, tmp_path, monkeypatch):
+    monkeypatch.setattr("cinnet.solution.Solution.assess", None)
+    result = invoke("solve", f"{places}/heat.py:Heat", *SMALL, "--output", tmp_path / "run", "--no-report")
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert "result.json" in names
+    assert not names & {"report.html", "diagnostics.npz", "solution.png"}
 
 
 def test_extend_carries_a_run_on_beside_it(places):
@@ -172,12 +205,34 @@ def test_dry_run_shows_settings_sizes_and_time_and_writes_nothing(tmp_path, monk
 
 def test_a_toml_file_sets_what_flags_do_not(tmp_path):
     (tmp_path / "s.toml").write_text(
-        'method = "pinn"\ngrid = [4, 16]\nseed = 3\nhidden = [5]\n[[stages]]\noptimizer = "soap"\nsteps = 7\n'
+        'method = "pinn"\ngrid = [4, 16]\nseed = 3\nhidden = [5]\nsteps = 9\n'
+        '[[stages]]\noptimizer = "soap"\nsteps = 7\n'
     )
     flags = ["--config", tmp_path / "s.toml", "--seed", "4", "--windows", "1", "--dry-run", "--json"]
     settings = json.loads(invoke("solve", "kdv", *flags).output)["settings"]
     assert (settings["method"], settings["num_times"], settings["seed"], settings["hidden"]) == ("pinn", 4, 4, [5])
-    assert settings["stages"][0]["optimizer"] == "soap"
+    assert (settings["stages"][0]["optimizer"], settings["stages"][0]["steps"]) == ("soap", 9)
+
+
+@pytest.mark.parametrize(
+    ("stated", "flags"),
+    [
+        ("", ["--grid", "40", "16"]),
+        ("", ["--num-times", "40", "--num-points", "16"]),
+        ("grid = [40, 16]", []),
+        ("num_times = 40\nnum_points = 16", []),
+        ("num_times = 8", ["--grid", "40", "16"]),
+        ("grid = [8, 16]", ["--num-times", "40"]),
+    ],
+)
+def test_every_way_of_asking_for_a_grid_gives_the_same_run(tmp_path, monkeypatch, stated, flags):
+    monkeypatch.setattr("cinnet.training.forecast.forecast", lambda *_: {})
+    (tmp_path / "s.toml").write_text(stated)
+    result = invoke("solve", "kdv", "--config", tmp_path / "s.toml", *flags, "--dry-run", "--json")
+    assert result.exit_code == 0, result.output
+    expected = resolve_settings(KortewegDeVries(), grid=(40, 16))
+    assert json.loads(result.output)["settings"] == json.loads(json.dumps(expected.to_json()))
+    assert expected.windows == 8
 
 
 WRONG = {
@@ -196,7 +251,7 @@ WRONG = {
     "bad setting": (["solve", "kdv", "--memory-gigabytes", "0"], "memory_gigabytes=0: give a positive number"),
     "unknown activation": (["solve", "kdv", "--activation", "relu", *SMALL], "activation='relu' is unknown"),
     "setting without effect": (["solve", "kdv", "--method", "pinn", "--gate", "fixed"], "gate='fixed' has no effect"),
-    "windows that do not fit": (["solve", "kdv", "--windows", "7"], "num_times=20 cannot be split over windows=7"),
+    "windows that do not fit": (["solve", "kdv", "--windows", "21"], "windows=21: there are only num_times=20 levels"),
     "unknown quadrature": (["solve", "kdv", "--quadrature", "simpson", *SMALL], "quadrature='simpson' is unknown"),
     "unknown optimizer": (["solve", "kdv", "--optimizer", "adm"], "did you mean 'adam'"),
     "no such toml": (["solve", "kdv", "--config", "{root}/none.toml"], "cannot be read"),
@@ -204,7 +259,7 @@ WRONG = {
     "unknown key in toml": (["solve", "kdv", "--config", "{root}/unknown.toml"], "unknown setting 'colour'"),
     "unknown optimizer in toml": (["solve", "kdv", "--config", "{root}/stages.toml"], "did you mean 'adam'"),
     "no such problem file": (["solve", "{root}/none.py:Heat"], "does not exist"),
-    "no such class": (["solve", "{root}/heat.py:Cold"], "has no problem 'Cold'; it has Heat, Broken"),
+    "no such class": (["solve", "{root}/heat.py:Cold"], "has no problem 'Cold'; it has Heat, "),
     "a file that raises": (["solve", "{root}/raises.py:Heat"], "raised ZeroDivisionError"),
     "a problem that raises": (["solve", "{root}/heat.py:Broken"], "never reads u.t"),
     "output below a file": (["solve", "kdv", *SMALL, "--output", "{root}/file/run"], "a file is in the way"),

@@ -1,10 +1,10 @@
 import dataclasses
+import itertools
 import json
 
 import pytest
 
-from cinnet.config import presets
-from cinnet.config.presets import resolve_settings
+from cinnet.config.presets import resolve_settings, written_out
 from cinnet.config.settings import MEMORY_SETTINGS, METHODS, PRESETS, Settings, Stage, check_type
 from cinnet.problems import PROBLEMS, AllenCahn, AllenCahn2D, CahnHilliard
 from cinnet.training.windows import nearly_equal
@@ -53,6 +53,8 @@ def test_settings_survive_json(method, preset, name):
         ({"causality": "always"}, "causality='always'"),
         ({"grid": (0, 5)}, r"grid=\(0, 5\): give two whole numbers"),
         ({"num_times": 0}, "num_times=0"),
+        ({"num_times": "many"}, "num_times=.many. is not of the type int"),
+        ({"grid": (40, 64), "num_times": 20}, r"grid=\(40, 64\) and num_times=20 contradict each other"),
         ({"network": "cinet"}, "network='cinet' is unknown; did you mean 'cinnet'"),
         ({"network": "cinnet", "gate": None}, "gate=None: the network 'cinnet' needs it"),
         ({"network": lambda problem, interval, *, key: None, "hidden": (3,)}, "hidden=.* has no effect"),
@@ -71,7 +73,7 @@ def test_mistakes_are_named(options, message):
 @pytest.mark.parametrize("grid", [7, (4, 8, 9), (4.0, 8), (True, 8)])
 def test_a_grid_is_two_whole_numbers(grid):
     with pytest.raises(ValueError, match="give two whole numbers"):
-        presets._grid(AllenCahn(), "fast", grid)
+        written_out({"grid": grid})
 
 
 @pytest.mark.parametrize("steps", [-1, True])
@@ -97,10 +99,12 @@ def test_any_number_of_levels_gets_windows_of_at_least_five(num_times):
 
 
 def test_both_ways_of_asking_for_a_grid_give_the_same_run():
-    for method in METHODS:
-        by_grid = resolve_settings(AllenCahn(), method, grid=(40, 64))
-        assert resolve_settings(AllenCahn(), method, num_times=40, num_points=64) == by_grid
-    assert (by_grid.windows, resolve_settings(AllenCahn(), num_times=40).num_mesh_intervals) == (8, 40)
+    """40 levels once had 8 windows as `grid` and 4 as `num_times`."""
+    for method, preset in itertools.product(METHODS, PRESETS):
+        by_grid = resolve_settings(AllenCahn(), method, preset, grid=(40, 64))
+        assert resolve_settings(AllenCahn(), method, preset, num_times=40, num_points=64) == by_grid
+    by_times = resolve_settings(AllenCahn(), num_times=40)
+    assert (by_times.windows, by_times.num_mesh_intervals) == (8, 40)
 
 
 def test_a_network_by_name_gets_the_memory_it_needs():

@@ -13,7 +13,7 @@ import click
 from ..config.settings import METHODS, PRESETS, Settings
 from .common import ProblemChoice, RunFolder, friendly_errors, load_problem, load_run
 
-_OWN_FLAGS = ("method", "preset", "seed", "num_times", "num_points", "stages", "network", "strategies", "extra_terms")
+_OWN_FLAGS = ("method", "preset", "seed", "stages", "network", "strategies", "extra_terms")
 REPORT_FILE = "report.html"
 FLAGGED = [one for one in dataclasses.fields(Settings) if one.name not in _OWN_FLAGS]
 _STATUS_EXIT_CODES = {"non-finite": 1, "interrupted": 130}
@@ -85,7 +85,7 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Print the settings, sizes, memory and time; train nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @setting_flags
-def solve(problem, budget, optimizer, steps, config, output, dry_run, **flags) -> None:
+def solve(problem, budget, config, output, dry_run, **flags) -> None:
     """Solve PROBLEM with a physics-informed network and draw the solution.
 
     PROBLEM is a built-in name (see `cinnet list`) or a class of your own as path/to/file.py:ClassName.
@@ -94,9 +94,9 @@ def solve(problem, budget, optimizer, steps, config, output, dry_run, **flags) -
 
     equation = load_problem(problem)
     options = RunOptions(**{f.name: flags.pop(f.name) for f in dataclasses.fields(RunOptions)})
-    choices = ({} if config is None else _read_toml(config)) | {k: v for k, v in flags.items() if v is not None}
-    budget = choices.pop("budget", None) if budget is None else budget
-    settings = _resolve(equation, choices, optimizer, steps)
+    stated = {} if config is None else _read_toml(config)
+    budget = stated.pop("budget", None) if budget is None else budget
+    settings = _resolve(equation, stated, {k: v for k, v in flags.items() if v is not None})
     if dry_run:
         _describe(equation, settings, options.as_json)
         return
@@ -114,14 +114,16 @@ def _read_toml(path: Path) -> dict[str, Any]:
     return {name: tuple(v) if isinstance(v, list) and name != "stages" else v for name, v in content.items()}
 
 
-def _resolve(equation, choices: dict[str, Any], optimizer: str | None, steps: int | None) -> Settings:
-    from ..config.presets import resolve_settings
+def _resolve(equation, stated: dict[str, Any], flags: dict[str, Any]) -> Settings:
+    """The settings that a file states, unless a flag says otherwise."""
+    from ..config.presets import resolve_settings, written_out
     from ..config.settings import Stage
 
     with friendly_errors():
+        choices = written_out(stated) | written_out(flags)
         if "stages" in choices:
-            choices = choices | {"stages": tuple(Stage(**stage) for stage in choices["stages"])}
-        return resolve_settings(equation, **choices, optimizer=optimizer, steps=steps)
+            choices["stages"] = tuple(Stage(**stage) for stage in choices["stages"])
+        return resolve_settings(equation, **choices)
 
 
 def _describe(equation, settings: Settings, as_json: bool) -> None:

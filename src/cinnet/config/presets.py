@@ -1,13 +1,16 @@
 """Presets: settings with a name, chosen for a problem, a method and a training grid. See docs/presets.md."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from ..embeddings import default_harmonics
 from ..optimizers import OPTIMIZERS, Optimizer
 from ..problems.base import EvolutionProblem
 from ..problems.symmetry import find_symmetry
-from .settings import METHODS, NETWORK_SETTINGS, PRESETS, Settings, Stage, check_name, suggestion
+from .settings import METHODS, NETWORK_SETTINGS, PRESETS, Settings, Stage, check_name, check_type, suggestion
+
+SIZES = ("num_times", "num_points")
 
 
 def default_grid(problem: EvolutionProblem, preset: str) -> tuple[int, int]:
@@ -154,14 +157,13 @@ def resolve_settings(
     for name in overrides:
         if name not in known:
             raise ValueError(f"unknown setting {name!r}{suggestion(name, known)}")
-    num_times, num_points = _grid(problem, preset, grid)
-    choice = _Choice(
-        problem,
-        method,
-        overrides.get("network", "cinnet" if method == "ci-pinn" else "mlp"),
-        overrides.get("num_times", num_times),
-        overrides.get("num_points", num_points),
-    )
+    overrides = written_out({**overrides, "grid": grid})
+    if not overrides.keys() >= set(SIZES):
+        overrides = dict(zip(SIZES, default_grid(problem, preset), strict=True)) | overrides
+    for name in SIZES:
+        check_type(name, overrides[name], int)
+    network = overrides.get("network", "cinnet" if method == "ci-pinn" else "mlp")
+    choice = _Choice(problem, method, network, overrides["num_times"], overrides["num_points"])
     if not isinstance(choice.network, str):
         useless = [name for name in NETWORK_SETTINGS if name in overrides]
         if useless:
@@ -174,13 +176,20 @@ def resolve_settings(
     return settings
 
 
-def _grid(problem: EvolutionProblem, preset: str, grid: Any) -> tuple[int, int]:
+def written_out(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Choices in which `grid` is replaced by the two settings for which it is short."""
+    others = {name: value for name, value in choices.items() if name != "grid"}
+    grid = choices.get("grid")
     if grid is None:
-        return default_grid(problem, preset)
+        return others
     sizes = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     if len(sizes) != 2 or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in sizes):
         raise ValueError(f"grid={grid!r}: give two whole numbers (N_t, N_x), each at least 1.")
-    return sizes
+    named = dict(zip(SIZES, sizes, strict=True))
+    for name, size in named.items():
+        if others.get(name, size) != size:
+            raise ValueError(f"grid={grid!r} and {name}={others[name]} contradict each other; give one of the two.")
+    return others | named
 
 
 def _stages(stages: tuple[Stage, ...], optimizer: str | Optimizer | None, steps: int | None) -> tuple[Stage, ...]:
