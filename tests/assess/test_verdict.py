@@ -72,7 +72,7 @@ def test_freedom_between_the_points_is_named_with_a_reference_too():
         ({"status": "time-limit", "windows": 4, "finished_windows": 3}, "3 of 4 windows", "Resume with more time"),
         ({"windows": 4, "finished_windows": 4, "steps": 4}, "only 4 steps for 4 windows", "more steps"),
         ({"status": "non-finite"}, "broke down", "dtype='float64'"),
-        ({"incompatibilities": ("the initial value misses the condition",)}, "corner costs accuracy", "Try"),
+        ({"incompatibilities": ("the axis x has no condition",)}, "Note that the axis x has no condition. ", "Try"),
     ],
 )
 def test_a_diagnosis_comes_with_advice(known, changes, reason, advice):

@@ -202,7 +202,7 @@ def _diagnosis(facts: Facts) -> list[_Finding]:
         ]
     else:
         found = _amplification(facts) + (_incompleteness(facts) or _freedom(facts) or _training(facts))
-    found += [_Finding(f"Note that {one}; such a corner costs accuracy.") for one in facts.incompatibilities]
+    found += [_Finding(f"Note that {one}.") for one in facts.incompatibilities]
     if facts.has_intervals:
         found.append(_Finding("The intervals of the unknowns reflect the noise of the data only, not this error."))
     return found

@@ -15,6 +15,7 @@ from .field import Field
 from .indices import MultiIndex
 
 Operator = Callable[..., Any]
+_OF_FIELDS_ALONE = ("derivative", "gradient", "laplacian", "bilaplacian", "map")
 
 
 def real_form(operator: Operator, is_complex: tuple[bool, ...]) -> Operator:
@@ -72,11 +73,11 @@ def _with_advice(operator: Operator) -> Operator:
         try:
             return operator(*arguments)
         except AttributeError as error:
-            letters = set(error.name or "_") <= {"t", *AXIS_NAMES} or error.name in ("laplacian", "bilaplacian")
-            if not (letters and isinstance(error.obj, jax.Array)):
+            letters = set(error.name or "_") <= {"t", *AXIS_NAMES}
+            if not ((letters or error.name in _OF_FIELDS_ALONE) and isinstance(error.obj, jax.Array)):
                 raise
             raise ValueError(
-                f"a derivative .{error.name} was asked of a plain array, which has none. Functions such as jnp.exp(u) "
+                f".{error.name} was asked of a plain array, which has no derivatives. Functions such as jnp.exp(u) "
                 "and products with coordinates give plain arrays: write u.map(jnp.exp) for a function of u, and carry "
                 "out the product rule for coefficients that vary."
             ) from None
