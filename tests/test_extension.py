@@ -1,5 +1,8 @@
 """Carrying a finished run on to a later time."""
 
+import copy
+import dataclasses
+
 import numpy as np
 import pytest
 from small_problems import Decay
@@ -39,6 +42,36 @@ def test_extended_run_is_a_run_like_any_other(runs):
     assert "until(2.0)" in longer.result.reproduce
     again = cinnet.extend(longer, 2.5)
     np.testing.assert_allclose(again(2.5), np.exp(-1.3 * 2.5), rtol=5e-3)
+
+
+def test_earlier_windows_keep_how_they_ended(runs):
+    """They were once called converged, whatever had become of them."""
+    first, longer, _ = runs
+    assert longer.result.outcomes[:2] == first.result.outcomes
+    stopped = copy.copy(first)
+    stopped.result = dataclasses.replace(first.result, outcomes=("completed", "time-limit"))
+    longer = cinnet.extend(stopped, 1.5)
+    assert longer.result.outcomes == ("completed", "time-limit", "stalled")
+    assert longer.status == "time-limit"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "count"), [(("completed",), 1), (("stalled", "interrupted"), 1), (("non-finite",), 0)]
+)
+def test_a_run_that_is_not_finished_is_not_carried_on(runs, outcomes, count):
+    unfinished = copy.copy(runs[0])
+    unfinished.result = dataclasses.replace(unfinished.result, outcomes=outcomes)
+    with pytest.raises(ValueError, match=f"only {count} of 2 windows are solved; finish the run first"):
+        cinnet.extend(unfinished, 2.0)
+
+
+def test_windows_of_unequal_length_are_followed_by_more_of_the_shorter_ones():
+    first = cinnet.solve(Decay(), **(SETTINGS | {"grid": (5, 1)}))
+    longer = cinnet.extend(first, 1.8)
+    np.testing.assert_allclose(longer.network.starts, [0.0, 0.6, 1.0, 1.4])
+    early, late = np.linspace(0, 1, 11), np.linspace(1.05, 1.8, 11)
+    np.testing.assert_array_equal(longer(early), first(early))
+    np.testing.assert_allclose(longer(late), np.exp(-1.3 * late), rtol=2e-3)
 
 
 def test_errors(runs):

@@ -124,6 +124,38 @@ def test_diagnostics_against_the_reference(solved):
     assert "Heat" in repr(solution)
 
 
+MEASUREMENTS = (
+    *("machine.gemm_seconds", "assess.assessment.find_reference", "assess.assessment.error_estimate"),
+    *("assess.assessment.diagnose", "solution.known_solution", "solution.error_estimate", "solution.diagnose"),
+)
+
+
+def refuse(monkeypatch, *names):
+    def unasked(*_, **__):
+        raise AssertionError("nobody asked for this")
+
+    for name in names:
+        monkeypatch.setattr(f"cinnet.{name}", unasked)
+
+
+@pytest.mark.parametrize("options", [{}, {"reference": False}])
+def test_nothing_is_measured_unasked(options, monkeypatch, tmp_path):
+    """Every run once took a GEMM, an error estimate and figures, also without a reference."""
+    refuse(monkeypatch, *MEASUREMENTS)
+    solution = solve(Heat(), grid=(2, 4), hidden=(4,), stages=(Stage("adam", 1),), folder=tmp_path / "run", **options)
+    assert not solution.result.is_assessed
+    assert solution.result.relative_l2_error is None
+
+
+def test_a_solution_that_shall_not_be_compared_is_judged_without_a_reference(monkeypatch):
+    solution = solve(Heat(), grid=(2, 4), hidden=(4,), stages=(Stage("adam", 1),), reference=False)
+    refuse(monkeypatch, "assess.assessment.find_reference")
+    assert "There is no reference" not in solution.verdict
+    assert solution.result.is_assessed
+    with pytest.raises(AssertionError, match="nobody asked"):
+        solution.assess(reference=True)
+
+
 def test_an_unknown_problem_is_answered_with_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'allen-cahn'"):
         solve("alen-cahn")
@@ -195,6 +227,16 @@ def test_a_problem_that_states_its_solution_is_compared_with_it():
     assert error < 0.02
     slope = solution.diagnostics.invariants["slope"]
     np.testing.assert_allclose(slope.reference, np.pi**2 / 2 * np.exp(-0.1 * np.pi**2 * t), rtol=1e-2)
+
+
+def test_freedom_between_the_points_is_found_with_a_reference_too():
+    """The error was once all that was said."""
+    few = {"grid": (3, 3), "bounded_harmonics": 6, "windows": 1, "stages": (Stage("levenberg-marquardt", 40),)}
+    verdict = solve(Rod(), **few, assess=True).verdict
+    assert verdict.startswith("Inaccurate: relative L2 error")
+    assert "against the reference" in verdict
+    assert "holds at the training points but not between them" in verdict
+    assert verdict.endswith("Try a denser grid.")
 
 
 def test_an_exact_solution_that_does_not_start_right_is_refused():

@@ -58,16 +58,20 @@ class Solution:
         save_state: Callable[[Path], None],
         diagnostics: Diagnostics | None = None,
         folder: Path | None = None,
+        *,
+        reference: bool = True,
     ):
         self.problem, self.network, self.settings = problem, network, settings
         self.result, self.records, self.folder = result, records, folder
         self._save_state = save_state
         self._known_diagnostics = diagnostics
+        self._is_compared = reference
 
-    def assess(self, *, reference: bool = True, progress: Callable[[str], None] | None = None) -> Assessment:
+    def assess(self, *, reference: bool | None = None, progress: Callable[[str], None] | None = None) -> Assessment:
         """Measure how good the solution is; the result, and the run folder if there is one, know it from then on.
 
-        With `reference`, it is compared with the exact solution that the problem states, or with a spectral reference.
+        With `reference`, it is compared with the exact solution that the problem states, or with a spectral reference;
+        None does as `solve` was told.
         """
         with jax.enable_x64(True):
             assessment = assess(
@@ -77,7 +81,7 @@ class Solution:
                 self.records,
                 held_out=held_out_points(self.problem, self.settings, build_points(self.problem, self.settings)),
                 objective=whole_objective(self.problem, self.settings, self.network) if self.problem.unknowns else None,
-                reference=reference,
+                reference=self._is_compared if reference is None else reference,
                 progress=progress,
             )
         self.result = dataclasses.replace(self.result, **assessment.figures)

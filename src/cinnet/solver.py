@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import equinox as eqx
 import jax
 
+from .assess.assessment import find_reference
 from .assess.comparison import ErrorMeter
 from .assess.diagnostics import Diagnostics
 from .config.presets import resolve_settings
@@ -25,7 +26,6 @@ from .overrides import Overrides
 from .problems import PROBLEMS
 from .problems.base import EvolutionProblem
 from .problems.compatibility import incompatibilities
-from .reference import known_solution
 from .result import RunResult
 from .solution import Solution
 from .storage.checkpoint import load_checkpoint
@@ -48,7 +48,8 @@ from .training import Budget, Position, Solved, Trainer, TrainingOutcome
 from .training.build import build_network
 from .training.callbacks import Callback
 from .training.stepper import assembled, num_parameters
-from .training.trainer import SECONDS_BETWEEN_CHECKPOINTS
+from .training.trainer import ENDS, SECONDS_BETWEEN_CHECKPOINTS
+from .training.windows import nearly_equal, window_mesh
 
 
 def solve(
@@ -111,7 +112,8 @@ def run(
             config = configuration(problem, settings)
             check_folder(folder, config)
             save_observations(folder / OBSERVATIONS_FILE, problem.observations)
-        known = known_solution(problem, compute=False) if assess and reference and not problem.unknowns else None
+        comparing = assess and reference and not problem.unknowns
+        known = find_reference(problem, compute=False)[0] if comparing else None
         error_of = None if known is None else ErrorMeter(problem, known).between
         trainer = Trainer(problem, settings, folder, callbacks, error_of, checkpoint_seconds, solved)
         if folder is not None:
@@ -121,10 +123,19 @@ def run(
         known_result = _finished_result(folder, trainer.position)
         outcome = trainer.run(Budget.of(budget))
         result = known_result or _result(problem, settings, outcome, mismatches, notes or {})
-        solution = Solution(problem, outcome.network, settings, result, outcome.records, trainer.save, folder=folder)
+        solution = Solution(
+            problem,
+            outcome.network,
+            settings,
+            result,
+            outcome.records,
+            trainer.save,
+            folder=folder,
+            reference=reference,
+        )
         solution.write_result()
         if assess:
-            solution.assess(reference=reference, progress=progress)
+            solution.assess(progress=progress)
     return solution
 
 
@@ -196,31 +207,25 @@ def extension(solution: Solution, until: float) -> tuple[EvolutionProblem, Setti
             f"until={until}: a solution with unknowns cannot be carried on; solve `known_problem` instead."
         )
     interval, settings = solution.problem.interval, solution.settings
-    if settings.num_times % settings.windows:
-        raise ValueError(
-            f"windows={settings.windows} of num_times={settings.num_times} levels are not equally long; to carry a "
-            "solution on, num_times must be a multiple of windows."
-        )
-    length = interval.duration / settings.windows
-    windows = round((until - interval.start) / length) if abs(until) < float("inf") else 0
-    if windows <= settings.windows or abs(interval.start + windows * length - until) > 1e-9 * length * windows:
+    levels = nearly_equal(settings.num_times, settings.windows)  # more windows like the last leave these as they are
+    length = interval.duration * levels[-1] / settings.num_times
+    more = round((until - interval.end) / length) if abs(until) < float("inf") else 0
+    windows, num_times = settings.windows + more, settings.num_times + more * levels[-1]
+    if more < 1 or abs(interval.end + more * length - until) > 1e-9 * length * windows:
         following = interval.end + length
         raise ValueError(
             f"until={until} is not the end of a later window; they are {length:g} long, so take {following:g}, "
             f"{following + length:g}, ..."
         )
-    if len(solution.result.outcomes) < settings.windows:
+    solved = sum(outcome in ENDS for outcome in solution.result.outcomes)
+    if solved < settings.windows:
         raise ValueError(
-            f"until={until}: only {len(solution.result.outcomes)} of {settings.windows} windows are solved; finish the "
-            "run first."
+            f"until={until}: only {solved} of {settings.windows} windows are solved; finish the run first."
         )
     nodes = settings.num_mesh_intervals
-    longer = dataclasses.replace(
-        settings,
-        windows=windows,
-        num_times=settings.num_times // settings.windows * windows,
-        num_mesh_intervals=None if nodes is None else nodes * windows // settings.windows,
-    )
+    if nodes is not None:
+        nodes = window_mesh(nodes, settings.num_times, settings.windows) * num_times // levels[0]
+    longer = dataclasses.replace(settings, windows=windows, num_times=num_times, num_mesh_intervals=nodes)
     network = solution.network
     pieces = network.pieces if isinstance(network, Windows) else (network,)
     return solution.problem.until(until), longer, Solved(pieces, solution.result.outcomes, solution.result.made_by)

@@ -71,7 +71,7 @@ def assess(
     if isinstance(network, WithUnknowns) and objective is not None:
         learned = estimates(problem, objective, network)
     fitted = known_problem(problem, network)
-    known, failure = _reference(fitted, progress) if reference else (None, None)
+    known, failure = find_reference(fitted, progress=progress) if reference else (None, None)
     say("errors and invariants over time")
     error = None if known is None else ErrorMeter(fitted, known)(network)
     estimate = _estimate(fitted, network, result.num_times)
@@ -96,12 +96,12 @@ def assess(
     return Assessment(residual, error, estimate, learned, diagnostics, judge(facts))
 
 
-def _reference(
-    problem: EvolutionProblem, progress: Callable[[str], None] | None
+def find_reference(
+    problem: EvolutionProblem, *, compute: bool = True, progress: Callable[[str], None] | None = None
 ) -> tuple[KnownSolution | None, str | None]:
-    """What the solution can be compared with, and why there is nothing where there should be something."""
+    """What `known_solution` gives, and why it gives nothing where there should be something."""
     try:
-        return known_solution(problem, progress=progress), None
+        return known_solution(problem, compute=compute, progress=progress), None
     except _FAILURES as error:
         return None, str(error)
 

@@ -56,8 +56,17 @@ class OdeSolution:
             compiled = jax.jit(velocity)
             start = np.asarray(problem.initial_values(np.zeros((1, 0))))[0].astype(np.float64)
             span = (problem.interval.start, problem.interval.end)
+
+            def rates(t, state):
+                return np.asarray(compiled(jnp.asarray(t, jnp.float64), jnp.asarray(state, jnp.float64)))
+
+            if not np.isfinite(rates(span[0], start)).all():  # with which SciPy would never end
+                raise ValueError(
+                    f"problem {problem.name}: its equations do not determine the time derivative of every component "
+                    "at the start, so that SciPy cannot solve it; state `exact` to compare with."
+                )
             found = solve_ivp(
-                lambda t, y: np.asarray(compiled(jnp.asarray(t, jnp.float64), jnp.asarray(y, jnp.float64))),
+                rates,
                 span,
                 start,
                 method="DOP853",

@@ -43,7 +43,7 @@ def cached_reference(problem: EvolutionProblem) -> ReferenceSolution | None:
     defaults = _DEFAULTS[problem.box.dimension]
     settings = {"tolerance": defaults.tolerance, "modes": None, "time_step": None, "levels": defaults.levels}
     path = storage.cache_path(problem, settings)
-    return None if path is None else _stored(problem, Split(problem), path)
+    return None if path is None or not path.exists() else _stored(problem, Split(problem), path)
 
 
 def _stored(problem: EvolutionProblem, split: Split, path: Path) -> ReferenceSolution | None:
