@@ -21,7 +21,7 @@ from tiny import numbers, tiny_experiment, tiny_runs
 
 from cinnet.config.presets import resolve_settings
 from cinnet.config.settings import Settings, Stage
-from cinnet.problems import AllenCahn
+from cinnet.problems import AllenCahn, KortewegDeVries
 from cinnet.storage import run_folder as folders
 
 OTHER_VALUES = {
@@ -89,6 +89,15 @@ def test_a_hash_depends_on_the_problem_and_the_budget():
     settings = resolve_settings(AllenCahn(), "ci-pinn", "fast", 0, (10, 64)).to_json()
     contents = [(AllenCahn(), None), (AllenCahn(diffusivity=2e-4), None), (AllenCahn(), 3.0), (AllenCahn(), 4.0)]
     assert len({content_hash(folders.describe(p), settings, budget) for p, budget in contents}) == 4
+
+
+def test_an_edited_equation_is_another_run(monkeypatch):
+    before = tiny_runs(1)
+    residual = KortewegDeVries.residual
+    assert tiny_runs(1) == before
+    monkeypatch.setattr(KortewegDeVries, "residual", lambda self, u, t, x: residual(self, u, t, x) + 1e-6 * u)
+    after = tiny_runs(1)
+    assert not {run.name for run in before} & {run.name for run in after}
 
 
 def test_a_trial_is_another_run_with_its_changes():
