@@ -5,14 +5,14 @@ from plain_cipinn import parameters_of, train
 
 from cinnet.config.presets import resolve_settings
 from cinnet.config.settings import Stage
+from cinnet.optimizers import Adam
 from cinnet.problems import AllenCahn
 from cinnet.training import Trainer
-from cinnet.training import trainer as loop
 from cinnet.training.build import build_network
 
 
 def test_the_loss_curve_is_that_of_the_plain_implementation(monkeypatch):
-    monkeypatch.setattr(loop, "_RECORD_EVERY", {True: 1, False: 1})
+    monkeypatch.setattr(Adam, "record_every", 1)
     problem, steps, grid = AllenCahn(), 20, (10, 64)
     choices = {"hidden": (16, 16, 16, 16), "stages": (Stage("adam", steps),), "dtype": "float64"}
     settings = resolve_settings(problem, "ci-pinn", "paper", 0, grid, **choices)
