@@ -191,7 +191,7 @@ def extend(
     reference: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Solution:
-    """Carry a solution on to a later time, by more windows of the length that it has; what is solved stays as it is.
+    """Carry a solution on to a later time, by more windows like its last; what is solved stays as it is.
 
     Each new window starts from the values at the end of the one before; the history of its network starts anew.
     """

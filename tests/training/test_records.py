@@ -40,6 +40,15 @@ def test_losses_with_another_epsilon_are_not_compared(changes_at):
     assert first_stall(losses, steps=20, epsilons=epsilons) is None
 
 
+def test_only_the_last_records_are_looked_at():
+    """Every step once went through all records of the run."""
+    detector = StallDetector(10, begin=0)
+    for step in range(1, 200):
+        detector.see({"step": step, "loss": 0.5**step})
+        assert not detector.stalled(step)
+        assert len(detector._recent) <= 10
+
+
 def test_a_detector_made_from_records_goes_on_as_one_that_saw_them():
     losses = [1.0] * 5 + [0.5] * 9
     seen = [{"step": step, "loss": loss} for step, loss in enumerate(losses, start=1)]

@@ -119,6 +119,24 @@ def test_the_network_after_the_last_step_competes_too():
     assert true_loss(trainer, outcome.network) < before
 
 
+class Watched(list):
+    """Counts how often someone goes through it."""
+
+    reads = 0
+
+    def __iter__(self):
+        self.reads += 1
+        return super().__iter__()
+
+
+def test_the_steps_do_not_go_through_the_records(monkeypatch):
+    monkeypatch.setattr(LevenbergMarquardt, "record_every", 1)
+    trainer = Trainer(PROBLEM, tiny((Stage("levenberg-marquardt", 20),)))
+    trainer.records = Watched()
+    assert len(trainer.run().records) == 20
+    assert trainer.records.reads <= 1
+
+
 def test_a_minimum_is_a_stall():
     trainer = Trainer(PROBLEM, tiny((Stage("levenberg-marquardt", 400),), causality=None))
     zeros = jax.tree.map(jnp.zeros_like, trainer.stepper.state.network)
