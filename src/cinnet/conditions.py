@@ -12,8 +12,8 @@ from jaxtyping import Array, Float
 from .domains import Box
 from .fields import Field, Operator
 
-Value = float | Callable[..., Array | float | tuple]
 Factor = float | Array
+Value = Factor | Callable[..., Factor | tuple]
 
 
 def _all_components(*arguments: Any) -> tuple:

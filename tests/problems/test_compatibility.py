@@ -6,10 +6,11 @@ import jax.numpy as jnp
 import pytest
 
 import cinnet
-from cinnet import Bounded, Box, EvolutionProblem, Periodic, dirichlet, neumann, robin
+from cinnet import Bounded, Box, EvolutionProblem, Periodic, Unknown, dirichlet, neumann, robin
 from cinnet.config.settings import Stage
 from cinnet.problems import PROBLEMS
 from cinnet.problems.compatibility import incompatibilities
+from cinnet.unknowns import Parameter
 
 
 class Rod(EvolutionProblem):
@@ -41,6 +42,21 @@ def test_initial_value_against_conditions(conditions, found):
     assert len(sentences) == len(found)
     for sentence, part in zip(sentences, found, strict=True):
         assert part in sentence
+
+
+def test_a_condition_with_an_unknown_contradicts_nothing():
+    """Its guess was once taken for its value."""
+
+    class Heated(Rod):
+        end: Parameter = 5.0
+
+        @property
+        def boundary(self):
+            return dirichlet("x", "lower"), dirichlet("x", "upper", self.end)
+
+    known, unknown = (incompatibilities(Heated(end)) for end in (5.0, Unknown(5.0)))
+    assert len(known) == 2
+    assert unknown == known[:1]
 
 
 def test_faces_that_contradict_each_other():

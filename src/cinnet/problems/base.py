@@ -228,5 +228,10 @@ class EvolutionProblem(eqx.Module):
         """The boundary conditions, one for each face that they speak of."""
         return tuple(face for condition in self.boundary for face in condition.faces())
 
+    @property
+    def known_faces(self) -> tuple[BoundaryCondition, ...]:
+        """Those that depend on no unknown."""
+        return tuple(face for face, mismatch in self.boundary_operators if not mismatch.has_unknowns)
+
     def __check_init__(self):
         check(self)

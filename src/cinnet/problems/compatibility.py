@@ -1,7 +1,7 @@
 """Whether what a problem states about the edge of its domain fits together, and what happens where it does not."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -24,9 +24,10 @@ def incompatibilities(problem: EvolutionProblem) -> list[str]:
     These are boundary conditions that the initial value or a condition on another face contradicts, an initial value
     that is not periodic on a periodic axis, and axes without the boundary conditions that they need.
     """
+    known_faces = problem.known_faces
     problem = problem.with_guesses()
     points = problem.box.uniform_grid((_POINTS_PER_AXIS,) * problem.box.dimension)
-    return [*_open_axes(problem), *_jumps(problem, points), *_corners(problem, points)]
+    return [*_open_axes(problem), *_jumps(problem, points), *_corners(problem, known_faces, points)]
 
 
 def _open_axes(problem: EvolutionProblem) -> Iterator[str]:
@@ -57,14 +58,16 @@ def _jumps(problem: EvolutionProblem, points: Float[np.ndarray, "points dim"]) -
             )
 
 
-def _corners(problem: EvolutionProblem, points: Float[np.ndarray, "points dim"]) -> Iterator[str]:
+def _corners(
+    problem: EvolutionProblem, faces: Sequence[BoundaryCondition], points: Float[np.ndarray, "points dim"]
+) -> Iterator[str]:
     """Conditions that contradict the initial value or each other."""
     tolerance = _TOLERANCE * max(1.0, float(np.abs(problem.initial_values(points)).max()))
-    for face in problem.boundary_faces:
+    for face in faces:
         gap = _initial_gap(problem, face, face.project(problem.box, points))
         if gap > tolerance:
             yield f"the initial value misses the condition on {face.name} by {gap:.1e} at t0{_CONSEQUENCE}"
-    for one, other in itertools.combinations(problem.boundary_faces, 2):
+    for one, other in itertools.combinations(faces, 2):
         gap = _corner_gap(problem, one, other, points)
         if gap > tolerance:
             yield f"the values on {one.name} and {other.name} differ by {gap:.1e} where the faces meet{_CONSEQUENCE}"

@@ -155,7 +155,10 @@ def _difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     changed += _changed(theirs.get("settings", {}), ours["settings"])
     if changed:
         return "; ".join(changed[:3])
-    return f"the equation, initial value, boundary or data of {our_problem['name']!r} have changed since"
+    return (
+        f"the equation, initial value, boundary or data of {our_problem['name']!r} have changed since, or JAX has and "
+        "traces them otherwise"
+    )
 
 
 def _changed(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..conditions import BoundaryCondition
 from ..config.settings import MEMORY_SETTINGS, Settings
 from ..domains import TimeInterval
 from ..networks import MLP, CinNet, ExactBoundary, ExactInitial, Network, WithUnknowns
@@ -81,17 +80,12 @@ def _own_network(problem: EvolutionProblem, settings: Settings, interval: TimeIn
 
 
 def _mirrored(problem: EvolutionProblem) -> tuple[bool, ...]:
-    return insulated_axes(problem.box, _known_faces(problem))
-
-
-def _known_faces(problem: EvolutionProblem) -> tuple[BoundaryCondition, ...]:
-    """The conditions that depend on no unknown."""
-    return tuple(face for face, mismatch in problem.boundary_operators if not mismatch.has_unknowns)
+    return insulated_axes(problem.box, problem.known_faces)
 
 
 def _with_exact_boundary(problem: EvolutionProblem, settings: Settings, network: Network) -> Network:
     """The network with the values on all faces where all components have given ones."""
-    faces = exact_faces(_known_faces(problem))
+    faces = exact_faces(problem.known_faces)
     if not faces:
         if any(_mirrored(problem)):
             return network
