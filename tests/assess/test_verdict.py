@@ -68,6 +68,7 @@ def test_freedom_between_the_points_is_named_with_a_reference_too():
         ({"recent_decrease": 1.0, "dtype": "float64"}, "no longer fell", "more windows or a larger network."),
         ({"status": "stalled"}, "no longer fell", "larger network"),
         ({"status": "time-limit", "steps": 53}, "53 of 200 steps", "Resume with more time"),
+        ({"status": "time-limit", "can_be_resumed": False}, "200 of 200 steps", "Solve it anew with more time"),
         ({"status": "interrupted", "recent_decrease": 2.0}, "still falling", "Resume with more time"),
         ({"status": "time-limit", "windows": 4, "finished_windows": 3}, "3 of 4 windows", "Resume with more time"),
         ({"windows": 4, "finished_windows": 4, "steps": 4}, "only 4 steps for 4 windows", "more steps"),

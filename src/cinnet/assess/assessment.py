@@ -88,6 +88,7 @@ def assess(
         planned_steps=result.planned_steps,
         windows=result.windows,
         finished_windows=len(result.outcomes),
+        can_be_resumed=result.can_be_resumed,
         has_intervals=any(one.standard_error is not None for one in learned.values()),
         incompatibilities=result.incompatibilities,
         reference_failure=failure,

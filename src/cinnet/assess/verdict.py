@@ -49,6 +49,7 @@ class Facts:
     planned_steps: int | None = None
     windows: int = 1
     finished_windows: int = 1
+    can_be_resumed: bool = True
     has_intervals: bool = False
     incompatibilities: Sequence[str] = ()
     reference_failure: str | None = None
@@ -264,7 +265,8 @@ def _training(facts: Facts) -> list[_Finding]:
     trend = "The loss was still falling." if falling else ""
     if facts.status in ("interrupted", "time-limit"):
         done = "" if facts.planned_steps is None else f"Training took {facts.steps} of {facts.planned_steps} steps."
-        return [_Finding(" ".join(filter(None, (done, trend))), "Resume with more time.")]
+        how = "Resume" if facts.can_be_resumed else "Solve it anew"
+        return [_Finding(" ".join(filter(None, (done, trend))), f"{how} with more time.")]
     if falling:
         return [_Finding(trend, "Give it more steps.")]
     plateau = "The loss no longer fell." if decrease is not None and facts.status != "stalled" else ""
