@@ -159,15 +159,21 @@ class LeftRectangle(Quadrature):
         return length * weight(t, past, mesh.interval.duration), jnp.zeros_like(t)
 
 
+def _integrals(t, mesh, weight):
+    """The mass and the first moment of A(t, s) over every interval up to t, and which one holds t."""
+    left, length, holds, reached = _covered(t, mesh)
+    past = jnp.where(reached, left, t)
+    mass, moment = weight.moments(jnp.broadcast_to(t, left.shape), past, length, mesh.interval.duration)
+    return mass, moment, holds
+
+
 class ProductConstant(Quadrature):
     """w_k = integral of A(t, s) over [s_k, min(s_(k+1), t)]: V constant on each interval, A integrated."""
 
     uses_own_feature = False
 
     def __call__(self, t, mesh, weight):
-        left, length, _, reached = _covered(t, mesh)
-        past = jnp.where(reached, left, t)
-        mass, _ = weight.moments(jnp.broadcast_to(t, left.shape), past, length, mesh.interval.duration)
+        mass, _, _ = _integrals(t, mesh, weight)
         return mass, jnp.zeros_like(t)
 
 
@@ -177,9 +183,7 @@ class ProductLinear(Quadrature):
     uses_own_feature = True
 
     def __call__(self, t, mesh, weight):
-        left, length, holds, reached = _covered(t, mesh)
-        past = jnp.where(reached, left, t)
-        mass, moment = weight.moments(jnp.broadcast_to(t, left.shape), past, length, mesh.interval.duration)
+        mass, moment, holds = _integrals(t, mesh, weight)
         to_right_node = jnp.where(holds, 0.0, moment)
         nodes = (mass - moment).at[1:].add(to_right_node[:-1])
         return nodes, jnp.sum(jnp.where(holds, moment, 0.0))
