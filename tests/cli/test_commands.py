@@ -111,7 +111,7 @@ def test_a_problem_of_ones_own_is_solved_drawn_and_resumed(places):
 
 def test_a_problem_with_a_constraint_is_solved_and_judged_without_a_reference(places, tmp_path, monkeypatch):
     """It was once refused, because no reference can be computed."""
-    monkeypatch.setattr("cinnet.cli.solve._draw", lambda *_: None)
+    monkeypatch.setattr(sys.modules["cinnet.cli.solve"], "_draw", lambda *_: None)
     flags = [*SMALL, "--harmonics", "1", "--output", tmp_path / "run", "--json"]
     result = invoke("solve", f"{places}/heat.py:Vortices", *flags)
     assert result.exit_code == 0, result.output
