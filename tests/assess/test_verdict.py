@@ -135,7 +135,9 @@ def test_an_ill_posed_equation_is_named():
 def test_a_free_constant_is_named():
     verdict = judge(facts(estimate=estimated(1e-3, free_constants=("psi",))))
     assert verdict.accuracy is Accuracy.ACCURATE
-    assert "determines psi only up to a constant" in verdict.text
+    assert "determines psi only up to a constant, which is not counted." in verdict.text
+    against_a_reference = judge(facts(relative_l2_error=0.4, estimate=estimated(1e-3, free_constants=("psi",))))
+    assert "determines psi only up to a constant, which counts as an error." in against_a_reference.text
 
 
 def test_intervals_of_an_inaccurate_solution_are_not_trusted():

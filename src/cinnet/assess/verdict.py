@@ -185,11 +185,12 @@ def _validity(facts: Facts, until: float | None) -> list[str]:
 
 
 def _reservations(facts: Facts) -> list[str]:
-    """What the accuracy does not speak of."""
-    if facts.estimate is None or facts.relative_l2_error is not None or not facts.estimate.free_constants:
+    """What is to be known of the error on which the accuracy rests."""
+    if facts.estimate is None or not facts.estimate.free_constants:
         return []
     names = " and ".join(facts.estimate.free_constants)
-    return [f"The equation determines {names} only up to a constant, which is not counted."]
+    counted = "is not counted" if facts.relative_l2_error is None else "counts as an error"
+    return [f"The equation determines {names} only up to a constant, which {counted}."]
 
 
 def _diagnosis(facts: Facts) -> list[_Finding]:
