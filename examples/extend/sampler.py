@@ -19,5 +19,5 @@ def near_interfaces(interval, box, num_times, num_points, *, seed, include_start
 
 
 if __name__ == "__main__":
-    solution = cinnet.solve("allen-cahn", grid=(10, 96), sampling=near_interfaces, steps=40)
+    solution = cinnet.solve("allen-cahn", grid=(10, 96), sampling=near_interfaces, steps=25)
     print(solution.verdict)
