@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cinnet import Bounded, EvolutionProblem, Observations, Unknown, dirichlet, neumann, robin
+from cinnet import Bounded, EvolutionProblem, GridFunction, Observations, Unknown, dirichlet, neumann, robin
 from cinnet.domains import TimeInterval
 from cinnet.networks import MLP, WithUnknowns
 from cinnet.objective.objective import Objective
@@ -95,6 +95,24 @@ def test_windows_share_one_compilation():
         mismatch = [network(t - start, jnp.ones(1))[0] - (1 + 2 * t) for t in times]
         np.testing.assert_allclose(loss(Objective(problem, network, points, start=start)), np.mean(np.square(mismatch)))
     assert len(traces) == 1
+
+
+class TabulatedRod(Rod):
+    """The value at the upper end is read from a table, made of JAX's arrays whenever the conditions are asked for."""
+
+    @property
+    def boundary(self):
+        t, x = jnp.linspace(0.0, 1.0, 5), jnp.linspace(0.0, 1.0, 4)
+        return (dirichlet("x", "upper", GridFunction(1 + self.rate * t[:, None] + 0 * x, t, x)),)
+
+
+def test_conditions_may_be_made_of_tables_inside_a_compiled_step():
+    with jax.numpy_dtype_promotion("standard"):  # splines count in integers of two kinds
+        problem = TabulatedRod(3.0)
+        network, points = small_network(problem), uniform_grid(problem.interval, problem.box, 3, 4)
+        loss = eqx.filter_jit(Objective(problem, network, points).loss)(network)
+    mismatch = [network(t, jnp.ones(1))[0] - (1 + 3 * t) for t in points.times]
+    np.testing.assert_allclose(loss.parts["boundary x upper"], np.mean(np.square(mismatch)))
 
 
 def test_an_unknown_face_is_not_built_into_the_network():
