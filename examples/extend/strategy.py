@@ -25,5 +25,5 @@ class SofterStart(cinnet.Strategy):
 if __name__ == "__main__":
     strategies = (cinnet.CausalWeights(10.0), SofterStart())
     stop = cinnet.stop_when(lambda view: view.record["residual"] < 1e-7)
-    solution = cinnet.solve("allen-cahn", grid=(10, 64), strategies=strategies, callbacks=(stop,), steps=40)
+    solution = cinnet.solve("allen-cahn", grid=(10, 64), windows=1, strategies=strategies, callbacks=(stop,), steps=40)
     print(solution.verdict)
